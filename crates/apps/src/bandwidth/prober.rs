@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
+use super::ceiling::{self, Ceiling};
 use super::estimator::{Estimator, Finding, Probing, Step};
 use super::framing::Framing;
 use super::message::{Message, MOST_STAMPS, PROBE_LENGTH};
@@ -78,6 +79,7 @@ pub struct BandwidthProber {
     rates: Vec<TrainRates>,
     shares: (f64, u64, f64),
     slots: Slots,
+    ceiling: Ceiling,
     record: Vec<Train>,
     errors: ErrorTally,
 }
@@ -124,6 +126,7 @@ impl BandwidthProber {
             rates: Vec::new(),
             shares: (0.0, 0, f64::INFINITY),
             slots: Slots::default(),
+            ceiling: Ceiling::default(),
             record: Vec::new(),
             errors: ErrorTally::default(),
         }
@@ -159,10 +162,13 @@ impl BandwidthProber {
     fn ask(&mut self, now: Time, host: &mut dyn Host) {
         if self.tries >= TRIES {
             let to = self.config.target();
-            self.end(
-                &format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?"),
-                host,
-            );
+            let why = match self.estimator {
+                Some(_) => format!("the listener at {to} has answered before, and does not any more"),
+                None => {
+                    format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?")
+                }
+            };
+            self.end(&why, host);
             return;
         }
         let messages = match self.state {
@@ -391,6 +397,7 @@ impl BandwidthProber {
         }
         if let Some(estimator) = self.estimator.as_mut().filter(|_| train.is_whole()) {
             self.slots.hear(&train);
+            self.ceiling.hear(&train, self.framing);
             estimator.hear(&train);
         }
         if self.config.record && self.record.len() < MOST_RECORDED {
@@ -421,6 +428,7 @@ impl BandwidthProber {
             None => Finding::default(),
         };
         finding.gave_up = self.why_ended.clone().or(finding.gave_up);
+        finding = ceiling::judged(finding, &self.config.method, &self.ceiling, self.most_rate_bps as f64);
         if self.counts.overflowed > 0 {
             finding.notes.push(format!("the listener's host threw {} datagrams away", self.counts.overflowed));
         }
@@ -485,7 +493,11 @@ impl App for BandwidthProber {
             Event::ClockStepped { .. } => self.train.clock_stepped = true,
             Event::Returned { socket, error: HostError::Refused, .. } if Some(socket) == self.socket => {
                 let to = self.config.target();
-                self.end(&format!("nobody listens at {to}: start twinnet abw --listen there"), host);
+                let why = match self.estimator {
+                    Some(_) => format!("the listener at {to} has ended: start twinnet abw --listen there again"),
+                    None => format!("nobody listens at {to}: start twinnet abw --listen there"),
+                };
+                self.end(&why, host);
             }
             Event::Stop => self.end("it was stopped", host),
             Event::Failed { error, .. } => {

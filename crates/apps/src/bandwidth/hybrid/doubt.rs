@@ -17,7 +17,7 @@ impl Hybrid {
     pub(super) fn doubt(&mut self) -> Option<Step> {
         let (capacity, ratio) = self.capacity().zip(self.ratio())?;
         let full = self.probing.most_payload;
-        if self.config.prior_bps.is_some() {
+        if self.config.prior_bps.is_some() || self.is_too_slow(&ratio) {
             return None;
         }
         if ratio.even {

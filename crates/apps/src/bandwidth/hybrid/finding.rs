@@ -3,6 +3,7 @@
 use super::super::estimator::Finding;
 use super::super::student::quantile_975;
 use super::ratio::{Ratio, SPAN};
+use super::trains::LATE_UNKNOWN;
 use super::Hybrid;
 
 impl Hybrid {
@@ -22,6 +23,13 @@ impl Hybrid {
         notes
     }
 
+    /// Returns `true` if trains may not be sent fast enough to tell what the tight link does between their packets.
+    pub(super) fn is_too_slow(&self, ratio: &Ratio) -> bool {
+        let capacity = self.capacity().unwrap_or(0.0);
+        self.probing.most_rate_bps < 0.99 * capacity
+            && ratio.unknown > LATE_UNKNOWN * ratio.available.max(0.01 * capacity)
+    }
+
     /// Returns what is known by now.
     pub(super) fn found(&self) -> Finding {
         let mut notes = self.notes_of_trains();
@@ -29,7 +37,7 @@ impl Hybrid {
         if let Some(of_prior) = self.answer_of_prior(&notes) {
             return of_prior;
         }
-        let Some(Ratio { available: probed, error, freedom, even, .. }) = self.ratio() else {
+        let Some(ratio) = self.ratio() else {
             let why = self.done.then(|| "fewer than three trains kept the tight link busy".to_owned());
             return Finding {
                 gave_up: self.gave_up.clone().or(why),
@@ -38,7 +46,17 @@ impl Hybrid {
                 ..Finding::default()
             };
         };
-        let half = quantile_975(freedom) * error;
+        let even = ratio.even;
+        let (mut probed, mut half) = (ratio.available, quantile_975(ratio.freedom) * ratio.error);
+        if self.is_too_slow(&ratio) {
+            // Anything between what passed and what was not seen to be taken.
+            (probed, half) = (ratio.least + ratio.unknown / 2.0, half + ratio.unknown / 2.0);
+            notes.push(format!(
+                "trains of {:.1} Mbit/s, the most that may be sent, do not keep the tight link busy: the interval is all \
+                 that may be available; lift most_rate",
+                self.probing.most_rate_bps / 1e6
+            ));
+        }
         let (mut estimate, half, contradiction) = self.fuse(probed, half);
         if contradiction {
             notes.push("the prior and what trains found contradict each other: the interval spans both".to_owned());

@@ -22,6 +22,8 @@ const STAMP_NS: f64 = 1_000.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ratio {
     pub(super) available: f64,
+    /// What was available if the link was never idle.
+    pub(super) least: f64,
     pub(super) error: f64,
     /// Of Student's t.
     pub(super) freedom: f64,
@@ -95,7 +97,7 @@ impl Hybrid {
         let stamps = capacity * STAMP_NS * count.sqrt() / seen;
         // The variance of that share is between that of an even spread and none.
         let error = spread.hypot(stamps).hypot(unknown * (share * (1.0 - share) / 3.0).sqrt());
-        Some(Ratio { available, error, freedom, unknown, regular, even })
+        Some(Ratio { available, least, error, freedom, unknown, regular, even })
     }
 
     /// The share of the averaging window that the trains that count span: all of it where none was forgotten.

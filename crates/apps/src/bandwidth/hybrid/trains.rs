@@ -13,7 +13,7 @@ const SEVERAL_PACKETS: u32 = 150;
 const UNKNOWN: f64 = 0.04;
 /// The same once so many trains were counted: to forget so many costs more than idle times of a little more leave.
 const LATE: usize = 40;
-const LATE_UNKNOWN: f64 = 0.12;
+pub(super) const LATE_UNKNOWN: f64 = 0.12;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
 /// Packets of a train at the link's own rate, of which the first are sent at once.
