@@ -1,8 +1,9 @@
 //! Sees that a path never slowed the fastest trains that may be sent: there is more available than a method that only
 //! compares its own rates can see, and its answer would be the limit and not the path.
 //!
-//! At a rate `p` above the available bandwidth `A` of a link of capacity `C`, packets arrive `(p - A) / C` further apart
-//! than they were sent. The last quarter of a train shows it best: queues have grown, and chirps are fastest there.
+//! At a rate `p` above the available bandwidth `A` of a link of capacity `C`, packets arrive `(p - A) / C` further
+//! apart than they were sent. The last quarter of a train shows it best: queues have grown, and chirps are fastest
+//! there.
 
 use super::estimator::{median, Finding};
 use super::framing::Framing;
@@ -11,8 +12,8 @@ use super::train::Train;
 
 /// Trains count as the fastest from this share of the fastest rate on.
 const FASTEST: f64 = 0.95;
-/// They must have been sent at so much of the rate that may be sent: else the method did not want to be faster. The last
-/// quarter of a chirp is slower on average than at its end.
+/// They must have been sent at so much of the rate that may be sent: else the method did not want to be faster. The
+/// last quarter of a chirp is slower on average than at its end.
 const NEAR_LIMIT: f64 = 0.5;
 /// A path slows trains that arrive further apart by so much.
 const SLOWED: f64 = 0.05;
@@ -58,8 +59,8 @@ impl Ceiling {
     }
 }
 
-/// Returns `finding` as it is to be told: without an estimate, where `method` sees no more than what it may send and the
-/// path would have taken that.
+/// Returns `finding` as it is to be told: without an estimate, where `method` sees no more than what it may send and
+/// the path would have taken that.
 #[must_use]
 pub fn judged(finding: Finding, method: &Method, ceiling: &Ceiling, most_rate_bps: f64) -> Finding {
     // Pathload and Spruce refuse by themselves, Kalman needs queues, and hybrid widens its interval.
@@ -70,8 +71,8 @@ pub fn judged(finding: Finding, method: &Method, ceiling: &Ceiling, most_rate_bp
     Finding {
         low_bps: Some(finding.low_bps.map_or(estimate, |low| low.min(estimate))),
         gave_up: Some(format!(
-            "the path did not slow trains of {:.1} Mbit/s, about the most that may be sent: more may be available; lift \
-             most_rate to go on",
+            "the path did not slow trains of {:.1} Mbit/s, about the most that may be sent: more may be available; \
+             lift most_rate to go on",
             most_rate_bps / 1e6
         )),
         capacity_bps: finding.capacity_bps,

@@ -1,9 +1,9 @@
 //! Sends the trains of an estimator and asks the listener when they arrived.
 //!
 //! Packets are sent by absolute deadlines. When each went to the interface (where the kernel tells; else when it was
-//! handed to the kernel) is noted, so that estimators know the rate that was really sent. The question for stamps follows the last packet on the same way, so it arrives after
-//! all of them. A listener that does not answer is asked again, with growing patience, and given up after some
-//! seconds.
+//! handed to the kernel) is noted, so that estimators know the rate that was really sent. The question for stamps
+//! follows the last packet on the same way, so it arrives after all of them. A listener that does not answer is asked
+//! again, with growing patience, and given up after some seconds.
 
 use std::net::SocketAddr;
 

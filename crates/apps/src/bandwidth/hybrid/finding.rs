@@ -52,8 +52,8 @@ impl Hybrid {
             // Anything between what passed and what was not seen to be taken.
             (probed, half) = (ratio.least + ratio.unknown / 2.0, half + ratio.unknown / 2.0);
             notes.push(format!(
-                "trains of {:.1} Mbit/s, the most that may be sent, do not keep the tight link busy: the interval is all \
-                 that may be available; lift most_rate",
+                "trains of {:.1} Mbit/s, the most that may be sent, do not keep the tight link busy: the interval is \
+                 all that may be available; lift most_rate",
                 self.probing.most_rate_bps / 1e6
             ));
         }
