@@ -10,6 +10,7 @@ import twinnet as tn
 from twinnet import bandwidth
 from twinnet.control import AvailableBandwidth, LearningSwitch, Together
 from twinnet.results.bandwidth_report import Bandwidth
+from twinnet.traffic.bandwidth import METHODS
 
 PATH = ["h1", "s1", "s2", "h2"]
 FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
@@ -32,12 +33,12 @@ def cross_traffic() -> tn.apps.Flow:
     return tn.apps.udp("x1", "x2", rate=f"{4e6 * FULL_FRAMES_PAYLOAD_SHARE:.0f} bit", duration="1 h")
 
 
-def estimate(net: tn.Network, method: str, **settings: Any) -> Bandwidth:
+def estimate(net: tn.Network, method: str, most_rate: str = "20 Mbit", **settings: Any) -> Bandwidth:
     """Estimate on the virtual clock."""
     with net.simulate() as lab:
         lab.start(cross_traffic())
         lab.run_until("1 s")
-        handle = lab.start(bandwidth.bandwidth("h1", "h2", method, most_rate="20 Mbit", **settings))
+        handle = lab.start(bandwidth.bandwidth("h1", "h2", method, most_rate=most_rate, **settings))
         lab.wait([handle])
         told = handle.reports()[0].flows[0].bandwidth
     assert told is not None
@@ -52,7 +53,20 @@ def test_a_listener_that_ends_in_the_middle_is_told() -> None:
         listener.stop()
         lab.wait([prober])
         told = prober.report().bandwidth
-    assert told is not None and told.gave_up
+    assert told is not None and told.gave_up and "the listener at " in told.gave_up
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"spruce"}))
+@pytest.mark.parametrize("most_rate", ["1 Mbit", "4 Mbit"])
+def test_who_may_not_send_as_fast_as_the_path_can_take_is_not_wrong_in_silence(method: str, most_rate: str) -> None:
+    told = estimate(network(), method, most_rate, duration="60 s")
+    if told.estimate_bps is None:
+        assert told.gave_up
+        return
+    assert told.low_bps is not None and told.high_bps is not None
+    assert told.low_bps <= 6e6 <= told.high_bps
+    if method == "hybrid":
+        assert any("lift most_rate" in note for note in told.notes)
 
 
 def test_loss_on_the_way_leaves_hybrid_right_or_without_an_answer() -> None:

@@ -170,6 +170,18 @@ pub trait Host {
         None
     }
 
+    /// Asks the kernel for the time at which each datagram of a UDP socket goes to the interface, for
+    /// [`Host::departures`]; `false` where it does not tell.
+    fn stamp_departures(&mut self, _socket: SocketId) -> bool {
+        false
+    }
+
+    /// Returns the times at which datagrams of a socket went to the interface, in that order, since it was last asked.
+    /// Some may be missing: not all interfaces stamp what they send.
+    fn departures(&mut self, _socket: SocketId) -> Vec<Time> {
+        Vec::new()
+    }
+
     /// Returns what came back of the datagrams of a socket and no [`Event::Returned`] has told yet, with the number of
     /// times: for a source that is about to close it. Empty on a host that tells events at once.
     fn returned(&mut self, _socket: SocketId) -> Vec<(HostError, u64)> {

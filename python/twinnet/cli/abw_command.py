@@ -170,6 +170,14 @@ def _print(probed: Probed) -> None:
         click.echo(wrapped(line, columns))
 
 
+def _stamps(kernel: int, trains: int) -> str:
+    handed_over = "when packets were handed to the kernel"
+    if kernel == 0:
+        return f"{handed_over} (the interface stamps nothing)" if trains else "none"
+    rest = f"; in the other {trains - kernel} trains {handed_over}" if kernel < trains else ""
+    return f"the kernel's stamps of when packets left{rest}"
+
+
 def _told(probed: Probed) -> Iterator[str]:
     from twinnet.cli.sent_table import rate_text
 
@@ -191,6 +199,7 @@ def _told(probed: Probed) -> Iterator[str]:
         yield f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}"
     cost = (told.probe_bytes + told.control_bytes) / 1e6
     yield f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB"
+    yield f"Times of sending: {_stamps(told.kernel_stamped_trains, told.trains)}"
     for line in (*told.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
         if line != told.gave_up:
             yield line

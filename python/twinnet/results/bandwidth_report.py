@@ -81,6 +81,9 @@ class Bandwidth:
         What was sent to ask for stamps.
     trains
         Trains that were sent.
+    kernel_stamped_trains
+        Of these, trains whose times of sending are the kernel's stamps of when packets went to the interface. Of others
+        the time is used at which packets were handed to the kernel. 0 on the virtual clock, which is exact.
     generated_share, least_generated_share
         Rates at which trains were sent over the rates that were asked for: mean and least.
     interruptions
@@ -115,6 +118,7 @@ class Bandwidth:
     probe_lost: int = 0
     control_bytes: int = 0
     trains: int = 0
+    kernel_stamped_trains: int = 0
     generated_share: float | None = None
     least_generated_share: float | None = None
     interruptions: int = 0

@@ -80,8 +80,12 @@ pub struct Plan {
 pub struct Train {
     /// The train that was asked for.
     pub plan: Plan,
-    /// The time when each packet was handed to the kernel, in nanoseconds.
+    /// The time when each packet went to the interface, in nanoseconds, where the kernel stamped all of them; else when
+    /// each was handed to the kernel.
     pub sent_ns: Vec<i64>,
+    /// The time when each packet was handed to the kernel, where `sent_ns` is the kernel's own stamp; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed_over_ns: Vec<i64>,
     /// The time when each arrived; null for those that did not.
     pub arrived_ns: Vec<Option<i64>>,
     /// Datagrams that the receiving host threw away itself.
@@ -117,6 +121,10 @@ pub struct BandwidthReport {
     pub control_bytes: u64,
     /// Trains that were sent.
     pub trains: u64,
+    /// Of these, the trains whose times of sending are the kernel's stamps of when packets went to the interface. Of
+    /// others the time is used at which packets were handed to the kernel.
+    #[serde(default)]
+    pub kernel_stamped_trains: u64,
     /// Rate that was asked for, over the rate at which the trains were sent: mean of all trains that have a rate.
     pub generated_share: Option<f64>,
     /// The least of these shares.

@@ -60,7 +60,7 @@ fn a_listener_that_is_not_there_is_told_of() {
 #[test]
 fn a_peer_that_dies_in_mid_probe_ends_the_estimate_with_what_is_known() {
     let row = run(&prober(short()), 120, |number| if number < 150 { vec![Duration::ZERO] } else { vec![] });
-    assert!(row["bandwidth"]["gave_up"].as_str().unwrap().starts_with("no listener answers"), "{row}");
+    assert!(row["bandwidth"]["gave_up"].as_str().unwrap().contains("has answered before"), "{row}");
     assert!(row["bandwidth"]["trains"].as_u64().unwrap() >= 1);
 }
 

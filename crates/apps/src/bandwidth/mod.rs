@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod accuracy_tests;
 pub(crate) mod assolo;
+mod ceiling;
 mod chirp;
 #[cfg(test)]
 mod conversation_tests;

@@ -140,7 +140,7 @@ impl ModelPath {
             arrived_ns.push((hops >= self.links.len()).then(|| (time + 77e9).round() as i64));
             self.now = self.now.max(at).max(time - 77.0);
         }
-        Train { plan: train.clone(), sent_ns, arrived_ns, overflowed: 0, clock_stepped: false }
+        Train { plan: train.clone(), sent_ns, arrived_ns, ..Train::default() }
     }
 
     /// Reads the bits of cross traffic that each link has carried, after `period_s`.

@@ -1,15 +1,16 @@
 //! Sends the trains of an estimator and asks the listener when they arrived.
 //!
-//! Packets are sent by absolute deadlines; when each was handed to the kernel is noted, so that estimators know the
-//! rate that was really sent. The question for stamps follows the last packet on the same way, so it arrives after
-//! all of them. A listener that does not answer is asked again, with growing patience, and given up after some
-//! seconds.
+//! Packets are sent by absolute deadlines. When each went to the interface (where the kernel tells; else when it was
+//! handed to the kernel) is noted, so that estimators know the rate that was really sent. The question for stamps
+//! follows the last packet on the same way, so it arrives after all of them. A listener that does not answer is asked
+//! again, with growing patience, and given up after some seconds.
 
 use std::net::SocketAddr;
 
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
+use super::ceiling::{self, Ceiling};
 use super::estimator::{Estimator, Finding, Probing, Step};
 use super::framing::Framing;
 use super::message::{Message, MOST_STAMPS, PROBE_LENGTH};
@@ -69,6 +70,8 @@ pub struct BandwidthProber {
     train: Train,
     /// `true` where the stamps have come of each piece of this train, [`MOST_STAMPS`] packets long.
     told: Vec<bool>,
+    /// Questions about this train that were sent.
+    asked: usize,
     begun: Time,
     window: Option<(Time, Time)>,
     counts: Counts,
@@ -76,6 +79,7 @@ pub struct BandwidthProber {
     rates: Vec<TrainRates>,
     shares: (f64, u64, f64),
     slots: Slots,
+    ceiling: Ceiling,
     record: Vec<Train>,
     errors: ErrorTally,
 }
@@ -87,6 +91,7 @@ struct Counts {
     lost: u64,
     control_bytes: f64,
     trains: u64,
+    kernel_stamped: u64,
     interruptions: u64,
     batched: u64,
     overflowed: u64,
@@ -113,6 +118,7 @@ impl BandwidthProber {
             train_number: 0,
             train: Train::default(),
             told: Vec::new(),
+            asked: 0,
             begun: Time::ZERO,
             window: None,
             counts: Counts::default(),
@@ -120,6 +126,7 @@ impl BandwidthProber {
             rates: Vec::new(),
             shares: (0.0, 0, f64::INFINITY),
             slots: Slots::default(),
+            ceiling: Ceiling::default(),
             record: Vec::new(),
             errors: ErrorTally::default(),
         }
@@ -133,6 +140,7 @@ impl BandwidthProber {
             let socket = host.udp_bind(0, v6)?;
             // Fragments would be other probes than those that were asked for.
             let _ = host.forbid_fragments(socket);
+            host.stamp_departures(socket);
             Ok(socket)
         };
         match open(host) {
@@ -154,10 +162,13 @@ impl BandwidthProber {
     fn ask(&mut self, now: Time, host: &mut dyn Host) {
         if self.tries >= TRIES {
             let to = self.config.target();
-            self.end(
-                &format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?"),
-                host,
-            );
+            let why = match self.estimator {
+                Some(_) => format!("the listener at {to} has answered before, and does not any more"),
+                None => {
+                    format!("no listener answers at {to}: is one there (twinnet abw --listen), and may datagrams pass?")
+                }
+            };
+            self.end(&why, host);
             return;
         }
         let messages = match self.state {
@@ -174,9 +185,12 @@ impl BandwidthProber {
         for message in messages {
             let bytes = message.emit();
             self.counts.control_bytes += self.framing.bits(bytes.len() as u32) / 8.0;
-            if let Err(error) = host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
-                self.errors.add(error);
+            match host.udp_send(socket, self.config.target(), Chunk::Bytes(&bytes)) {
+                Ok(()) => self.asked += 1,
+                Err(error) => self.errors.add(error),
             }
+            // Each by itself, so that each has a stamp.
+            host.flush(socket);
         }
     }
 
@@ -217,13 +231,7 @@ impl BandwidthProber {
         }
         self.train_number = self.train_number.wrapping_add(1);
         let count = plan.packets.len();
-        self.train = Train {
-            plan,
-            sent_ns: Vec::with_capacity(count),
-            arrived_ns: Vec::new(),
-            overflowed: 0,
-            clock_stepped: false,
-        };
+        self.train = Train { plan, sent_ns: Vec::with_capacity(count), ..Train::default() };
         self.begun = now + idle;
         self.state = State::Sending { place: 0 };
         self.due = Some(self.begun);
@@ -239,6 +247,11 @@ impl BandwidthProber {
         if place == 0 {
             // A host that wakes late begins late; the gaps are what counts.
             self.begun = now;
+            self.asked = 0;
+            if let Some(socket) = self.socket {
+                // Those of questions about the train before.
+                host.departures(socket);
+            }
             self.window = Some((self.window.map_or(now, |(start, _)| start), now));
         }
         for _ in 0..MOST_PER_CALL {
@@ -357,7 +370,9 @@ impl BandwidthProber {
 
     /// A train is complete.
     fn judge(&mut self, now: Time, host: &mut dyn Host) {
-        let train = std::mem::take(&mut self.train);
+        let mut train = std::mem::take(&mut self.train);
+        let departures = self.socket.map(|socket| host.departures(socket)).unwrap_or_default();
+        self.counts.kernel_stamped += u64::from(train.use_departures(self.asked, &departures));
         // The answer came after all probes, so what they put into queues has passed.
         self.window = self.window.map(|(start, _)| (start, now));
         let counts = &mut self.counts;
@@ -382,6 +397,7 @@ impl BandwidthProber {
         }
         if let Some(estimator) = self.estimator.as_mut().filter(|_| train.is_whole()) {
             self.slots.hear(&train);
+            self.ceiling.hear(&train, self.framing);
             estimator.hear(&train);
         }
         if self.config.record && self.record.len() < MOST_RECORDED {
@@ -412,6 +428,7 @@ impl BandwidthProber {
             None => Finding::default(),
         };
         finding.gave_up = self.why_ended.clone().or(finding.gave_up);
+        finding = ceiling::judged(finding, &self.config.method, &self.ceiling, self.most_rate_bps as f64);
         if self.counts.overflowed > 0 {
             finding.notes.push(format!("the listener's host threw {} datagrams away", self.counts.overflowed));
         }
@@ -447,6 +464,7 @@ impl BandwidthProber {
             probe_lost: self.counts.lost,
             control_bytes: self.counts.control_bytes as u64,
             trains: self.counts.trains,
+            kernel_stamped_trains: self.counts.kernel_stamped,
             generated_share: (count > 0).then_some(share),
             least_generated_share: (count > 0).then_some(least),
             interruptions: self.counts.interruptions,
@@ -475,7 +493,11 @@ impl App for BandwidthProber {
             Event::ClockStepped { .. } => self.train.clock_stepped = true,
             Event::Returned { socket, error: HostError::Refused, .. } if Some(socket) == self.socket => {
                 let to = self.config.target();
-                self.end(&format!("nobody listens at {to}: start twinnet abw --listen there"), host);
+                let why = match self.estimator {
+                    Some(_) => format!("the listener at {to} has ended: start twinnet abw --listen there again"),
+                    None => format!("nobody listens at {to}: start twinnet abw --listen there"),
+                };
+                self.end(&why, host);
             }
             Event::Stop => self.end("it was stopped", host),
             Event::Failed { error, .. } => {

@@ -4,6 +4,7 @@
 //! asked for: methods that take any train give the estimate of the same stamps, so that a comparison is paired; a
 //! method that finds trains of a kind that it cannot use says so in its finding.
 
+use super::ceiling::{self, Ceiling};
 use super::estimator::{Finding, Probing, Step};
 use super::method::Method;
 use super::slots::{self, Slots};
@@ -17,19 +18,21 @@ use crate::check::ConfigError;
 pub fn replay(method: &Method, probing: Probing, trains: &[Train]) -> Result<Finding, ConfigError> {
     method.validate()?;
     let mut estimator = method.build(probing);
-    let (mut broken, mut slots) = (0, Slots::default());
+    let (mut broken, mut slots, mut ceiling) = (0, Slots::default(), Ceiling::default());
     for train in trains {
         if slots.are_seen() || estimator.next() == Step::Done {
             break;
         }
         if train.is_whole() {
             slots.hear(train);
+            ceiling.hear(train, probing.framing);
             estimator.hear(train);
         } else {
             broken += 1;
         }
     }
     let mut finding = if slots.are_seen() { slots::finding(method) } else { estimator.finding() };
+    finding = ceiling::judged(finding, method, &ceiling, probing.most_rate_bps);
     if broken > 0 {
         finding.notes.push(format!("{broken} trains of the record have stamps that do not fit their plan"));
     }

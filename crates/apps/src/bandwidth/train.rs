@@ -1,10 +1,15 @@
 //! A train of probes: what is to be sent, and what became of it.
 
+use twinnet_units::Time;
+
 use super::framing::Framing;
 pub use crate::account::bandwidth_report::{Plan, Planned, Train};
 
 /// Packets of one train at most.
 pub const MOST_PACKETS: usize = 1024;
+/// A stamp of the kernel is not earlier than the time at which its packet was handed over, but for the reading of two
+/// clocks. One that is earlier by more is that of another packet, or a clock was set.
+const CLOCKS_APART_NS: i64 = 10_000;
 
 impl Plan {
     /// `count` packets of `payload` bytes, `gap_ns` apart; each at its own rounded time, so that rounding does not
@@ -52,6 +57,21 @@ impl Plan {
 
 #[allow(clippy::cast_precision_loss)]
 impl Train {
+    /// Takes the kernel's stamps of the train's packets, and of the `asked` questions that followed them, as the times
+    /// of sending. Which stamp is whose is known by their order and number only, so `false`, and nothing is taken,
+    /// where one is missing or lies before its packet was handed over.
+    pub fn use_departures(&mut self, asked: usize, departures: &[Time]) -> bool {
+        let count = self.sent_ns.len();
+        let left = departures.iter().take(count).map(|left| i64::try_from(left.as_ns()).unwrap_or(i64::MAX));
+        let left: Vec<i64> = left.collect();
+        let fits = |(left, handed_over): (&i64, &i64)| *left >= handed_over.saturating_sub(CLOCKS_APART_NS);
+        if count == 0 || departures.len() != count + asked || !left.iter().zip(&self.sent_ns).all(fits) {
+            return false;
+        }
+        self.handed_over_ns = std::mem::replace(&mut self.sent_ns, left);
+        true
+    }
+
     /// Returns `true` if the stamps fit the plan: what is read from a record may not.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -220,5 +240,33 @@ mod tests {
         batched.arrived_ns = [5000, 5010, 5020, 5030, 5040].into_iter().map(Some).collect();
         assert!((batched.batched(7000.0) - 1.0).abs() < 1e-12);
         assert_eq!(train().batched(7000.0), 0.0);
+    }
+
+    fn departures(ns: &[u64]) -> Vec<Time> {
+        ns.iter().map(|ns| Time::from_ns(*ns)).collect()
+    }
+
+    #[test]
+    fn stamps_of_the_kernel_replace_the_times_of_handing_over() {
+        let mut train = Train { sent_ns: vec![1_000_000, 2_000_000, 3_000_000], ..Train::default() };
+        // A stamp may seem up to 10 us early, by the reading of two clocks; the last is that of a question.
+        assert!(train.use_departures(1, &departures(&[1_005_000, 1_995_000, 3_900_000, 4_000_000])));
+        assert_eq!(train.sent_ns, [1_005_000, 1_995_000, 3_900_000]);
+        assert_eq!(train.handed_over_ns, [1_000_000, 2_000_000, 3_000_000]);
+    }
+
+    #[test]
+    fn stamps_that_are_not_those_of_all_packets_are_not_used() {
+        let handed_over = vec![1_000_000, 2_000_000, 3_000_000];
+        for (what, stamps) in [
+            ("none", vec![]),
+            ("one is missing", vec![1_005_000, 3_005_000, 4_005_000]),
+            ("one is too many", vec![1_005_000, 2_005_000, 3_005_000, 4_005_000, 5_005_000]),
+            ("one is of a packet before", vec![1_005_000, 1_900_000, 3_005_000, 4_005_000]),
+        ] {
+            let mut train = Train { sent_ns: handed_over.clone(), ..Train::default() };
+            assert!(!train.use_departures(1, &departures(&stamps)), "{what}");
+            assert_eq!((train.sent_ns, train.handed_over_ns.len()), (handed_over.clone(), 0), "{what}");
+        }
     }
 }

@@ -20,8 +20,9 @@ const MERGED: usize = 8;
 const MERGED_BYTES: usize = 65_536;
 /// Bytes of a received datagram that are looked at; the rest is only counted.
 pub const LOOKED_AT: usize = 128;
-/// Space for the control messages: arrival time, drops, length of the datagrams in a message.
-const CONTROL: usize = 96;
+/// Space for the control messages: arrival time (in two forms, where departures are stamped), drops, length of the
+/// datagrams in a message.
+const CONTROL: usize = 160;
 /// Datagrams that may wait in a socket's queue for the kernel to take them.
 const MOST_QUEUED: usize = 256;
 /// Payload of one message that the kernel is to cut: what fits in a datagram of IPv4 or IPv6.
@@ -454,7 +455,8 @@ impl ArrivalClock {
         self.stepped
     }
 
-    fn at(&self, stamp: timespec) -> Time {
+    /// The lab's time at `stamp`; now, where the stamp cannot be used.
+    pub fn at(&self, stamp: timespec) -> Time {
         if self.stepped {
             return self.now;
         }

@@ -293,7 +293,7 @@ impl EventLoop {
                 if what & ready::ERROR != 0 {
                     // Taken off, so that sends go on.
                     drop(system::pending_error(entry.fd.as_fd()));
-                    for (error, datagrams) in system::returned(entry.fd.as_fd()) {
+                    for (error, datagrams) in self.sockets.take_returned(socket) {
                         self.tell(
                             app,
                             self.clock.now(),

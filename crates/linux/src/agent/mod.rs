@@ -4,6 +4,7 @@
 //! There is no process and no thread per host, and what it costs is known ([`Agent::cpu`]).
 
 mod datagrams;
+mod error_queue;
 mod event_loop;
 mod icmp;
 mod namespaces;

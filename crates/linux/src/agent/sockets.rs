@@ -9,8 +9,10 @@ use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
 use twinnet_apps::{Chunk, Handover, Host, HostError, SocketId, TcpInfo};
+use twinnet_units::Time;
 
-use super::datagrams::{self, Buffers, Flushed, SendQueue};
+use super::datagrams::{self, ArrivalClock, Buffers, Flushed, SendQueue};
+use super::error_queue;
 use super::icmp;
 use super::namespaces::Namespaces;
 use super::poller::{Poller, Urgency};
@@ -93,6 +95,26 @@ pub struct Socket {
     pub closing: bool,
     /// Datagrams that the kernel has dropped for lack of room, modulo 2^32, as last told to the app.
     pub dropped: u32,
+    /// The times when datagrams went to the interface, which the app has not asked for yet; `None` where they are not
+    /// stamped.
+    departures: Option<Vec<Time>>,
+    /// Errors of datagrams sent earlier that the app was not told of yet.
+    returned: Vec<(HostError, u64)>,
+}
+
+/// Departures of a socket that are kept.
+const MOST_DEPARTURES: usize = 4096;
+
+impl Socket {
+    /// Reads the error queue.
+    fn read_errors(&mut self, clock: LabClock) {
+        let told = error_queue::read(self.fd.as_fd());
+        self.returned.extend(told.returned);
+        let Some(departures) = self.departures.as_mut().filter(|_| !told.left.is_empty()) else { return };
+        let times = ArrivalClock::read(clock, None, Time::ZERO);
+        let room = MOST_DEPARTURES.saturating_sub(departures.len());
+        departures.extend(told.left.into_iter().take(room).map(|stamp| times.at(stamp)));
+    }
 }
 
 /// All sockets.
@@ -199,9 +221,18 @@ impl Sockets {
             whole: false,
             closing: false,
             dropped: 0,
+            departures: None,
+            returned: Vec::new(),
         };
         self.table.insert(number, socket);
         Ok(number)
+    }
+
+    /// What came back of datagrams of a socket and was not told yet, with the number of times.
+    pub fn take_returned(&mut self, socket: u32) -> Vec<(HostError, u64)> {
+        let Some(entry) = self.table.get_mut(&socket) else { return Vec::new() };
+        entry.read_errors(self.clock);
+        std::mem::take(&mut entry.returned)
     }
 
     /// Closes a socket; whose it was.
@@ -444,7 +475,33 @@ impl Host for HostView<'_> {
         let clock = self.sockets.clock;
         let begun = clock.now();
         self.sockets.flush_one(socket.0);
-        Some(Handover { begun, ended: clock.now() })
+        let ended = clock.now();
+        if let Ok(entry) = self.mine(socket) {
+            // Most interfaces stamp a datagram before the call returns. Read now, the stamp wakes nobody.
+            if entry.departures.is_some() {
+                entry.read_errors(clock);
+                if !entry.returned.is_empty() {
+                    self.sockets.schedule(socket.0, ready::ERROR);
+                }
+            }
+        }
+        Some(Handover { begun, ended })
+    }
+
+    fn stamp_departures(&mut self, socket: SocketId) -> bool {
+        let Ok(entry) = self.mine(socket) else { return false };
+        let stamped = error_queue::stamp_departures(entry.fd.as_fd()).is_ok();
+        entry.departures = stamped.then(Vec::new);
+        stamped
+    }
+
+    fn departures(&mut self, socket: SocketId) -> Vec<Time> {
+        let clock = self.sockets.clock;
+        let Ok(entry) = self.mine(socket) else { return Vec::new() };
+        if entry.departures.is_some() {
+            entry.read_errors(clock);
+        }
+        entry.departures.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn returned(&mut self, socket: SocketId) -> Vec<(HostError, u64)> {
@@ -452,7 +509,7 @@ impl Host for HostView<'_> {
             return Vec::new();
         }
         self.sockets.flush_one(socket.0);
-        self.mine(socket).map_or_else(|_| Vec::new(), |entry| system::returned(entry.fd.as_fd()))
+        self.sockets.take_returned(socket.0)
     }
 
     fn forbid_fragments(&mut self, socket: SocketId) -> Result<(), HostError> {

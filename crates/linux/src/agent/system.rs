@@ -253,57 +253,6 @@ pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     check_length(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// Returns what came back of datagrams sent earlier (`IP_RECVERR`): errors that others told by ICMP, with their number.
-pub fn returned(fd: BorrowedFd<'_>) -> Vec<(HostError, u64)> {
-    let mut found: Vec<(HostError, u64)> = Vec::new();
-    // Bounded: what comes in meanwhile has its turn later.
-    for _ in 0..MOST_RETURNED {
-        let Some(told) = next_returned(fd) else { break };
-        let Some(error) = told else { continue };
-        match found.iter_mut().find(|(known, _)| *known == error) {
-            Some((_, number)) => *number += 1,
-            None => found.push((error, 1)),
-        }
-    }
-    found
-}
-
-/// Entries of the error queue that are read in one turn.
-const MOST_RETURNED: usize = 256;
-
-/// The next entry of the error queue; `None` when it is empty, `Some(None)` for one that this machine made itself.
-fn next_returned(fd: BorrowedFd<'_>) -> Option<Option<HostError>> {
-    let mut control = [0_u64; 32];
-    // SAFETY: zero is a valid message header. The control space is described with its true length and outlives the
-    // call; the kernel puts whole control messages in it, each of which is read, unaligned, only when it is long
-    // enough.
-    unsafe {
-        let mut header: libc::msghdr = zeroed();
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = size_of_val(&control) as _;
-        check_length(libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)).ok()?;
-        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
-        while let Some(entry) = message.as_ref() {
-            let of_error = matches!(
-                (entry.cmsg_level, entry.cmsg_type),
-                (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
-            );
-            if of_error && entry.cmsg_len >= libc::CMSG_LEN(size_of::<libc::sock_extended_err>() as u32) as _ {
-                let told = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
-                let number = i32::try_from(told.ee_errno).unwrap_or(0);
-                let error = io::Error::from_raw_os_error(number);
-                let error = match number {
-                    libc::EMSGSIZE => HostError::Other(format!("the MTU of the way is {}", told.ee_info)),
-                    _ => host_error(&error, None),
-                };
-                return Some((told.ee_origin != libc::SO_EE_ORIGIN_LOCAL).then_some(error));
-            }
-            message = libc::CMSG_NXTHDR(&raw const header, message);
-        }
-    }
-    Some(None)
-}
-
 /// Lets this process open as many files as it may.
 pub fn raise_open_files() {
     // SAFETY: zero is a valid limit, which the first call fills and the second reads. A refusal leaves the limit as
