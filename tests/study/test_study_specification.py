@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 from twinnet.errors import BadValue
+from twinnet.study.answer_text import parse_answer
 from twinnet.study.quantity import parse_quantity
 from twinnet.study.resolution import built_in_studies, load_study, read_study
 from twinnet.yaml_source import SourceError, parse_yaml
@@ -157,6 +158,14 @@ def test_wrong_values_and_wrong_names_are_told_in_one_round():
         (22, "repetitons"),
         (26, "statements[0].check"),
     ]
+
+
+@pytest.mark.parametrize("name", built_in_studies())
+def test_every_built_in_study_answers_with_what_it_measured(name):
+    study = load_study(name)
+    parts = parse_answer(study.specification.answer, study.names())
+    assert sum(part.side is not None for part in parts) >= 2
+    assert study.specification.answer.endswith(".")
 
 
 def test_ranges_of_hosts_are_no_mistake_beside_one():

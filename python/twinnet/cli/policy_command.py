@@ -188,7 +188,10 @@ def compare(results: Path, out: Path | None, as_json: bool) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+    if not isinstance(value, float):
+        return "-" if value is None else str(value)
+    # Four digits, and no power of ten for what people read.
+    return f"{float(f'{value:.4g}'):.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _described(name: str, one: Policy) -> dict[str, Any]:
