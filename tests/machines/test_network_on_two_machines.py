@@ -134,6 +134,35 @@ with underlay("200 us") as under, network("1 ms").emulate() as lab:
     assert any("of the link s1 - s2 took longer than its delay" in one for one in reasons)
 
 
+def test_both_ends_of_a_cut_link_change_at_the_moment_that_is_scheduled(machines: SshMachines):
+    told = machines.python(
+        NETWORK
+        + """
+with network().emulate() as lab:
+    lab["h1"].run("ping -c 2 -i 0.2 h2", timeout="20 s", check=True)
+    try:
+        lab.at(f"{lab.now() + 0.2:.3f} s").link("s1", "s2").set(up=False)
+        refused = ""
+    except tn.errors.TwinnetError as error:
+        refused = str(error)
+    begin = lab.now() + 1.5
+    flows = [
+        lab.start(tn.apps.udp(a, b, packets_per_second=200, payload="100 B", duration="4 s"))
+        for a, b in (("h1", "h2"), ("h2", "h1"))
+    ]
+    lab.at(f"{begin:.3f} s").link("s1", "s2").set(up=False)
+    lab.at(f"{begin + 1:.3f} s").link("s1", "s2").set(up=True)
+    assert lab.wait(flows)
+    lost = [flow.report().raw["lost"] for flow in flows]
+    print(json.dumps([refused, lost]))
+"""
+    )
+    refused, lost = told
+    assert "needs 1 s to tell all of them" in refused
+    # One second of 200 datagrams a second, each way; what is on its way when a line goes down is lost, too.
+    assert all(195 <= one <= 206 for one in lost), lost
+
+
 @pytest.mark.parametrize(
     ("change", "name", "words"),
     [

@@ -147,6 +147,14 @@ def test_a_controller_that_all_machines_reach_is_that_of_each_part():
     assert [node["controllers"] for node in switches] == [["tcp:10.8.0.9:6653"]] * 2
 
 
+def test_changes_that_the_description_schedules_are_refused_with_what_to_do():
+    net = _chain()
+    net.at("1 s").link("s1", "s2").set(up=False)
+    with pytest.raises(tn.errors.NotAvailable, match="no schedule of changes in its description") as refused:
+        _cut(net)
+    assert "lab.at('5 s')" in refused.value.remedy
+
+
 def test_the_virtual_clock_takes_no_notice_of_machines():
     with _chain().simulate() as lab:
         flow = lab.start(tn.apps.ping("h1", "h3", count=3, interval="10 ms"))

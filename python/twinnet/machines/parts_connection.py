@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from twinnet.errors import LabClosed, LabError, NotAvailable, TwinnetError, UnknownNode, did_you_mean
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TwinnetError, UnknownNode, did_you_mean
 from twinnet.lab_process.connection import PendingReply
 from twinnet.machines.clock_setting import StudyClock
 from twinnet.machines.delays import judged_delays
@@ -35,6 +35,8 @@ from twinnet.results.flow_report import FlowReport
 __all__ = ["PartsConnection"]
 
 _TURN_PS = 50_000_000_000
+_AHEAD_PS = 1_000_000_000_000
+"""How long before a change that is scheduled all machines are told of it, at least."""
 _LOOK_S = 0.5
 _CLOCKS_STALE_S = 1.0
 _WAYS: tuple[Way, Way] = ("ab", "ba")
@@ -407,6 +409,14 @@ class PartsConnection:
         return {}
 
     def _schedule(self, at_ps: int, set: Mapping[str, Any]) -> Any:
+        left_ps = at_ps - self._clock.now_ps()
+        if left_ps < _AHEAD_PS:
+            # Machines are told one after the other, and both ends of a link are to change together.
+            raise BadValue(
+                f"the change is due in {max(0, left_ps) / 1e12:.2f} s, and a network on several machines needs "
+                f"{_AHEAD_PS / 1e12:g} s to tell all of them",
+                "schedule it for later",
+            )
         for machine, one in self._link_changes(set):
             self._ask(machine, "schedule", at_ps=at_ps, set=one)
         return {}

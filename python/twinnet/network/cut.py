@@ -170,7 +170,8 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
             _add(cut, machine, index, {**link, **ends, **ways})
     if spec.get("schedule"):
         raise NotAvailable(
-            "a network on several machines has no schedule of changes yet", "change its links by calls: lab.link(a, b)"
+            "a network on several machines has no schedule of changes in its description",
+            "schedule them when it runs: lab.at('5 s').link(a, b).set(...)",
         )
     return cut
 
