@@ -1,4 +1,4 @@
-"""A campaign on machines that share nothing but a wire, of which one loses its cable for 20 s."""
+"""A campaign on machines that share nothing but a wire, of which one loses its cable for 25 s."""
 
 from __future__ import annotations
 
