@@ -27,6 +27,12 @@ impl Framing {
         Self { layer, headers: if v6 { HEADERS_V6 } else { HEADERS_V4 } }
     }
 
+    /// The same datagrams as they count on the wire.
+    #[must_use]
+    pub const fn wire(self) -> Self {
+        Self { layer: Layer::Wire, headers: self.headers }
+    }
+
     /// Bits of a datagram of `payload` bytes.
     #[must_use]
     pub fn bits(self, payload: u32) -> f64 {

@@ -14,15 +14,29 @@ use super::train::{Plan, Train};
 
 /// A packet that met the path as no probe had disturbed it.
 #[derive(Clone, Copy, Debug)]
-struct First {
-    at_ns: f64,
-    delay_ns: f64,
+pub struct Lone {
+    pub at_ns: f64,
+    pub delay_ns: f64,
+}
+
+/// The queue that each packet met, in nanoseconds: its delay above the least one. Clocks drift apart, so the least
+/// delays of the first and the last third are taken for those of a path without queues.
+pub fn queues_ns(packets: &[Lone]) -> Vec<f64> {
+    let least = |part: &[Lone]| part.iter().copied().min_by(|one, other| one.delay_ns.total_cmp(&other.delay_ns));
+    let third = packets.len().div_ceil(3);
+    let ends = least(&packets[..third]).zip(least(&packets[packets.len() - third..]));
+    let Some((begin, end)) = ends else { return Vec::new() };
+    let slope = (end.delay_ns - begin.delay_ns) / (end.at_ns - begin.at_ns).max(1.0);
+    let above = packets.iter().map(|packet| packet.delay_ns - begin.delay_ns - slope * (packet.at_ns - begin.at_ns));
+    let above: Vec<f64> = above.collect();
+    let floor = above.iter().copied().fold(f64::INFINITY, f64::min);
+    above.iter().map(|queue| queue - floor).collect()
 }
 
 /// The delays of the first packets of trains.
 #[derive(Clone, Debug, Default)]
 pub struct Firsts {
-    firsts: Vec<First>,
+    firsts: Vec<Lone>,
 }
 
 /// So many are needed before their shares mean something.
@@ -40,7 +54,7 @@ impl Firsts {
     /// Keeps the first packet of a train.
     pub fn hear(&mut self, train: &Train) {
         if let (Some(sent), Some(Some(arrived))) = (train.sent_ns.first(), train.arrived_ns.first()) {
-            self.firsts.push(First { at_ns: *sent as f64, delay_ns: (arrived - sent) as f64 });
+            self.firsts.push(Lone { at_ns: *sent as f64, delay_ns: (arrived - sent) as f64 });
         }
     }
 
@@ -52,16 +66,8 @@ impl Firsts {
         if count < LEAST_FIRSTS || service_ns < 2.0 * STAMPS_NS {
             return None;
         }
-        // Clocks drift apart: the least delays of the first and the last third are those of a path without queues.
-        let least = |part: &[First]| {
-            part.iter().copied().min_by(|one, other| one.delay_ns.total_cmp(&other.delay_ns)).unwrap_or(part[0])
-        };
-        let (begin, end) = (least(&self.firsts[..count / 3]), least(&self.firsts[count - count / 3..]));
-        let slope = (end.delay_ns - begin.delay_ns) / (end.at_ns - begin.at_ns).max(1.0);
-        let excess = |first: &First| first.delay_ns - begin.delay_ns - slope * (first.at_ns - begin.at_ns);
-        let floor = self.firsts.iter().map(excess).fold(f64::INFINITY, f64::min);
-        let without =
-            self.firsts.iter().filter(|first| excess(first) - floor < (QUEUE * service_ns).max(STAMPS_NS)).count();
+        let threshold = (QUEUE * service_ns).max(STAMPS_NS);
+        let without = queues_ns(&self.firsts).iter().filter(|queue| **queue < threshold).count();
         let share = without as f64 / count as f64;
         let expected = expected.clamp(0.0, 1.0);
         let error = (expected * (1.0 - expected) / count as f64).sqrt();

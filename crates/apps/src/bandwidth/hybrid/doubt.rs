@@ -36,6 +36,7 @@ impl Hybrid {
         if !self.several && self.overload.is_finite() && several {
             self.several = true;
             self.burst = self.burst.max(SEVERAL_BURST);
+            self.before = Some((ratio, self.ended_ns));
             self.forget();
             self.precise = false;
         }

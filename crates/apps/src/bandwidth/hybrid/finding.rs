@@ -6,6 +6,9 @@ use super::ratio::{Ratio, SPAN};
 use super::trains::LATE_UNKNOWN;
 use super::Hybrid;
 
+/// Of several loaded links trains say so much less at most.
+const SEVERAL_LOW: f64 = 1.05;
+
 impl Hybrid {
     /// What became of the trains, where there is anything to say.
     fn notes_of_trains(&self) -> Vec<String> {
@@ -37,7 +40,7 @@ impl Hybrid {
         if let Some(of_prior) = self.answer_of_prior(&notes) {
             return of_prior;
         }
-        let Some(ratio) = self.ratio() else {
+        let Some(ratio) = self.ratio().or(self.before.map(|before| before.0)) else {
             let why = self.done.then(|| "fewer than three trains kept the tight link busy".to_owned());
             return Finding {
                 gave_up: self.gave_up.clone().or(why),
@@ -48,7 +51,11 @@ impl Hybrid {
         };
         let even = ratio.even;
         let (mut probed, mut half) = (ratio.available, quantile_975(ratio.freedom) * ratio.error);
-        if self.is_too_slow(&ratio) {
+        let looked = capacity.and_then(|capacity| self.looked(&ratio, capacity));
+        if let Some(seen) = looked {
+            (probed, half) = (seen.available, 1.96 * seen.error);
+            notes.push(format!("cross traffic is random: {} short packets looked for a queue", self.looks.count()));
+        } else if self.is_too_slow(&ratio) {
             // Anything between what passed and what was not seen to be taken.
             (probed, half) = (ratio.least + ratio.unknown / 2.0, half + ratio.unknown / 2.0);
             notes.push(format!(
@@ -62,7 +69,7 @@ impl Hybrid {
             notes.push("the prior and what trains found contradict each other: the interval spans both".to_owned());
         }
         let (mut low, mut high) = ((estimate - half).max(0.0), estimate + half);
-        if self.config.prior_bps.is_none() {
+        if self.config.prior_bps.is_none() && looked.is_none() {
             let told = self.config.capacity_bps;
             let service = |narrow| self.probing.framing.gap_ns(self.probing.most_payload, narrow);
             if let Some(found) = capacity.and_then(|narrow| self.checks.disproof(narrow, service(narrow), told)) {
@@ -78,12 +85,12 @@ impl Hybrid {
             }
         }
         let several = capacity.and_then(|capacity| self.of_several_links(capacity, probed));
-        if let Some(rate) = several.filter(|_| self.config.prior_bps.is_none()) {
-            high = high.max(rate);
+        if let Some(rate) = several.filter(|_| self.config.prior_bps.is_none() && looked.is_none()) {
+            high = high.max(rate).max(high * SEVERAL_LOW);
             notes.push("several links seem to be loaded: more may be available than was found".to_owned());
         }
         let spanned = self.spanned();
-        if spanned < SPAN && self.config.prior_bps.is_none() {
+        if spanned < SPAN && looked.is_none() && self.config.prior_bps.is_none() {
             // In the rest of the window anything may have been available.
             low *= spanned;
             high = high.mul_add(spanned, (1.0 - spanned) * capacity.unwrap_or(high).max(estimate));

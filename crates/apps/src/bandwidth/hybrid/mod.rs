@@ -31,6 +31,7 @@
 mod config;
 mod doubt;
 mod finding;
+mod looks;
 mod prior;
 mod ratio;
 mod sample;
@@ -43,6 +44,8 @@ use super::other_links::{Checks, Firsts};
 use super::train::{Plan, Train};
 use super::turning_point::mode;
 use crate::schedule::random::Stream;
+use looks::{Looks, State};
+use ratio::Ratio;
 use sample::Sample;
 use trains::{MORE_FAST, MOST_SEARCH, SHORTER};
 
@@ -61,10 +64,13 @@ pub struct Hybrid {
     first_lost: u32,
     firsts: Firsts,
     checks: Checks,
+    looks: Looks,
     /// Trains are precise: what is left is to doubt them.
     precise: bool,
     /// Several links seem to be loaded, and trains are longer for that.
     several: bool,
+    /// What trains had found before that, and until when, in case there is no time for others.
+    before: Option<(Ratio, i64)>,
     guess: f64,
     samples: Vec<Sample>,
     /// The least delay of all trains: sending clock against receiving clock, in nanoseconds.
@@ -103,8 +109,10 @@ impl Hybrid {
             first_lost: 0,
             firsts: Firsts::default(),
             checks: Checks::default(),
+            looks: Looks::default(),
             precise: false,
             several: false,
+            before: None,
             guess,
             samples: Vec::new(),
             base_ns: None,
@@ -206,6 +214,13 @@ impl Estimator for Hybrid {
             self.done = true;
             return Step::Done;
         }
+        if self.looks.state == State::Done {
+            self.done = true;
+            return Step::Done;
+        }
+        if !first && self.wants_looks() {
+            return self.look();
+        }
         self.precise = self.precise || self.is_precise();
         if self.precise {
             if let Some(step) = self.doubt() {
@@ -223,6 +238,10 @@ impl Estimator for Hybrid {
     }
 
     fn hear(&mut self, train: &Train) {
+        if Looks::are(train) {
+            self.hear_looks(train);
+            return;
+        }
         self.firsts.hear(train);
         if train.plan.duration_ns() == 0 {
             self.hear_first(train);

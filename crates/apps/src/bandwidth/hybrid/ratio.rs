@@ -5,6 +5,9 @@ use super::Hybrid;
 
 /// Packets of cross traffic that even trains meet differ by so little: the square.
 const EVEN: f64 = 1.0;
+/// And by less than this share of their mean number, or by this where there are few: what whole numbers leave.
+const RANDOM: f64 = 0.2;
+const LEAST_RANDOM: f64 = 0.35;
 /// Of the averaging window: what the trains that count must span, where others were forgotten.
 pub(super) const SPAN: f64 = 0.7;
 /// The prior knowledge of the spread between trains: so many trains' worth of it, and the variance of a whole
@@ -12,7 +15,7 @@ pub(super) const SPAN: f64 = 0.7;
 const KNOWN: f64 = 4.0;
 const WHOLE: f64 = 0.25;
 /// So many times the least number of trains is needed where they do not all meet about as many packets.
-const MORE_IRREGULAR: usize = 6;
+pub(super) const MORE_IRREGULAR: usize = 6;
 /// Runs of trains whose sums tell how much neighbours resemble each other.
 const BATCHES: usize = 16;
 /// Of the interval's half: what two stamps of 1 us each leave of a train's time.
@@ -33,6 +36,8 @@ pub(super) struct Ratio {
     pub(super) regular: bool,
     /// `true` if cross traffic is no more random than that of a few periodic senders.
     pub(super) even: bool,
+    /// `true` if it is more random than that, whatever the link did while it may have been idle.
+    pub(super) random: bool,
 }
 
 impl Hybrid {
@@ -84,12 +89,23 @@ impl Hybrid {
         // Trains that all meet the same number of packets do not tell how far it is from the mean number: what a
         // number between two whole ones leaves is known beforehand.
         let packet = self.probing.framing.bits(self.probing.most_payload);
-        let met = ((capacity - available) * time / 1e9 / count / packet).clamp(0.0, 1.0);
+        let met = ((capacity - available) * time / 1e9 / count / packet).max(0.0);
+        let any = met.min(1.0);
         let squares: f64 = deviations.iter().map(|deviation| deviation.powi(2)).sum();
-        let single = (count - 1.0 + KNOWN, (squares + KNOWN * WHOLE * met * packet.powi(2)) / (count - 1.0 + KNOWN));
+        let single = (count - 1.0 + KNOWN, (squares + KNOWN * WHOLE * any * packet.powi(2)) / (count - 1.0 + KNOWN));
         let spread_packets = squares / (count - 1.0) / packet.powi(2);
-        let regular = self.overload.is_finite() && met > 0.5 && spread_packets < 2.0 * WHOLE;
-        let even = self.overload.is_finite() && spread_packets < EVEN;
+        // Random packets spread as much as they are.
+        let less_than_random = (RANDOM * met).max(LEAST_RANDOM);
+        let regular = self.overload.is_finite() && any > 0.5 && spread_packets < (2.0 * WHOLE).min(less_than_random);
+        let even = self.overload.is_finite() && spread_packets < EVEN.min(less_than_random);
+        // Where the link may have been idle, trains that differ may all have met as much.
+        let outside = |sample: &Sample, weight: f64| {
+            let (least, most) =
+                (sample.least(capacity), sample.least(capacity) + capacity * sample.idle_ns(base) / sample.time_ns);
+            ((available - available.clamp(least, most)) * weight / 1e9 / packet).powi(2)
+        };
+        let surely = self.samples.iter().zip(&weights).map(|(sample, weight)| outside(sample, *weight)).sum::<f64>();
+        let random = self.overload.is_infinite() || surely / (count - 1.0) >= EVEN.min(less_than_random);
         let (freedom, square) = of_batches(&deviations).filter(|batches| batches.1 > single.1).unwrap_or(single);
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
         let unseen = if window > 0.0 { (1.0 - seen / window).clamp(0.0, 1.0) } else { 1.0 };
@@ -97,13 +113,17 @@ impl Hybrid {
         let stamps = capacity * STAMP_NS * count.sqrt() / seen;
         // The variance of that share is between that of an even spread and none.
         let error = spread.hypot(stamps).hypot(unknown * (share * (1.0 - share) / 3.0).sqrt());
-        Some(Ratio { available, least, error, freedom, unknown, regular, even })
+        Some(Ratio { available, least, error, freedom, unknown, regular, even, random })
     }
 
     /// The share of the averaging window that the trains that count span: all of it where none was forgotten.
     pub(super) fn spanned(&self) -> f64 {
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
-        let spanned = self.counted_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
+        let spanned = match (self.counted_ns, self.begun_ns, self.before) {
+            (Some(counted), ..) => self.ended_ns - counted,
+            (None, Some(begun), Some((_, until))) => until - begun,
+            _ => 0,
+        } as f64;
         if self.forgotten == 0 || window <= 0.0 {
             1.0
         } else {

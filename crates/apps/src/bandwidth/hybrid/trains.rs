@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use super::super::estimator::Step;
 use super::super::train::Plan;
+use super::looks::State;
+use super::ratio::{MORE_IRREGULAR, SPAN};
 use super::Hybrid;
 
 /// Where several links are loaded: packets after those that are sent at once.
@@ -14,6 +16,8 @@ const UNKNOWN: f64 = 0.04;
 /// The same once so many trains were counted: to forget so many costs more than idle times of a little more leave.
 const LATE: usize = 40;
 pub(super) const LATE_UNKNOWN: f64 = 0.12;
+/// The same where looks are to tell what is available, and trains are only compared with them.
+const COARSE_UNKNOWN: f64 = 0.3;
 /// Packets sent at once at most where a longer queue is needed.
 const MOST_BURST: u32 = 32;
 /// Packets of a train at the link's own rate, of which the first are sent at once.
@@ -63,10 +67,27 @@ impl Hybrid {
             let mean = self.config.idle_ns * f64::from(count) / f64::from(SHORTER);
             mean * (0.5 + self.random.uniform())
         } else {
-            -self.config.idle_ns * self.random.uniform().ln()
+            -self.idle_to_span_ns() * self.random.uniform().ln()
         };
         let idle_ns = idle_ns + 2.0 * busy;
         Step::Send { plan, idle_ns }
+    }
+
+    /// The mean silence between trains, in nanoseconds: longer between long trains, so that as many of them as are
+    /// needed in any case span as much of the window as they have to.
+    fn idle_to_span_ns(&self) -> f64 {
+        let Some((begun, counted)) = self.begun_ns.zip(self.counted_ns).filter(|_| self.several) else {
+            return self.config.idle_ns;
+        };
+        let needed = f64::from(self.config.least_trains) * MORE_IRREGULAR as f64;
+        let span = SPAN / (1.0 - SPAN) * (counted - begun) as f64;
+        self.config.idle_ns.max(span / needed)
+    }
+
+    /// The time after which the queue that a train made is gone, in nanoseconds.
+    pub(super) fn queue_of_train_ns(&self) -> f64 {
+        2.0 * f64::from(self.shape().0)
+            * self.probing.framing.gap_ns(self.probing.most_payload, self.guess.max(1_000.0))
     }
 
     /// Makes a longer queue where the tight link may have been idle for too long, then sends faster, and forgets
@@ -75,7 +96,13 @@ impl Hybrid {
         let Some(ratio) = self.ratio() else { return };
         let most = capacity.min(self.probing.most_rate_bps);
         let sent = self.guess * self.overload;
-        let bound = if self.samples.len() < LATE { UNKNOWN } else { LATE_UNKNOWN };
+        let bound = if self.looks.state == State::Open && ratio.random {
+            COARSE_UNKNOWN.max(3.0 * self.config.precision)
+        } else if self.samples.len() < LATE {
+            UNKNOWN
+        } else {
+            LATE_UNKNOWN
+        };
         if ratio.unknown <= bound * ratio.available.max(0.01 * capacity) {
             return;
         }
