@@ -41,7 +41,7 @@ fn worst(method: &Method, (capacity, load): (f64, f64), cross: Cross, count: u64
 fn the_four_published_tools_are_within_a_tenth_on_every_published_row() {
     for name in ["pathload", "yaz", "assolo", "stab"] {
         for row in ROWS {
-            let (worst, _) = worst(&method(json!({"name": name})), row, Cross::Constant, 3);
+            let (worst, _) = worst(&method(json!({"name": name})), row, Cross::Constant, 8);
             assert!(worst <= 0.10, "{name} on {row:?}: {:.1} %", 100.0 * worst);
         }
     }
@@ -52,9 +52,12 @@ fn hybrid_is_within_a_twentieth_on_every_published_row_at_a_fraction_of_pathload
     for row in ROWS {
         let (error, bytes) = worst(&method(json!({"name": "hybrid"})), row, Cross::Constant, 10);
         assert!(error <= 0.05, "{row:?}: {:.1} %", 100.0 * error);
-        let (_, pathload) = worst(&method(json!({"name": "pathload"})), row, Cross::Constant, 3);
+        let (_, pathload) = worst(&method(json!({"name": "pathload"})), row, Cross::Constant, 10);
         // Of these, 0.03 are what it costs to see that the tight link is not the narrow one.
-        assert!(bytes < 0.16 * pathload, "{row:?}: {bytes:.0} of {pathload:.0} bytes");
+        assert!(bytes < 0.18 * pathload, "{row:?}: {bytes:.0} of {pathload:.0} bytes");
+        // About as exact as Pathload is with fewer trains.
+        let (error, bytes) = worst(&method(json!({"name": "hybrid", "least_trains": 3})), row, Cross::Constant, 10);
+        assert!(error <= 0.06 && bytes < 0.13 * pathload, "{row:?}: {error}, {bytes:.0} of {pathload:.0} bytes");
     }
 }
 

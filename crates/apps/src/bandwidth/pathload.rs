@@ -6,7 +6,7 @@
 //! during the measurement.
 //!
 //! Differences: times are nanoseconds and fractions, so that there are no steps of whole microseconds; packets are
-//! paced by absolute deadlines; the rate of a fleet is the one at which its streams were sent, from their own stamps.
+//! paced by absolute deadlines; silences between streams vary; the rate of a fleet is the one at which its streams were sent, from their own stamps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Ste
 use super::train::{Plan, Train};
 use super::trend::{statistics, Trend};
 use crate::check::{check_range, ConfigError};
+use crate::schedule::random::Stream;
 
 /// The settings, with the published values as defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +64,7 @@ impl Default for PathloadConfig {
             packets: 100,
             least_payload: 200,
             least_gap_ns: 7_000,
-            usual_gap_ns: 350_000,
+            usual_gap_ns: 700_000,
             comparison_threshold: 0.55,
             difference_threshold: 0.4,
             fleet_fraction: 0.6,
@@ -103,8 +104,11 @@ const FAST_BPS: f64 = 600e6;
 /// Loss in a stream from which the fleet is given up, and from which the stream counts as lossy.
 const HEAVY_LOSS: f64 = 0.15;
 const MODERATE_LOSS: f64 = 0.03;
-/// The mean load while probing is at most a tenth of the rate: silence of nine times a stream.
+/// The mean load while probing is at most a tenth of the rate: silence of nine times a stream, and by chance up to once
+/// more, so that the streams of a fleet meet periodic cross traffic at other moments of its period.
 const SILENCE: f64 = 9.0;
+/// Gaps vary by so much of themselves: a stream that is in step with periodic cross traffic would see a trend of its own.
+const UNEVEN: f64 = 0.2;
 /// The grey region's resolution is at most this.
 const MOST_GREY_BPS: f64 = 12e6;
 /// Pathload's batch rule: arrivals closer than this are back to back, and 60 % of them are interrupt coalescence.
@@ -135,6 +139,7 @@ struct Fleet {
 /// The estimator.
 pub struct Pathload {
     config: PathloadConfig,
+    random: Stream,
     probing: Probing,
     dispersion: Option<f64>,
     dispersion_tries: u32,
@@ -158,6 +163,7 @@ impl Pathload {
     pub fn new(config: PathloadConfig, probing: Probing) -> Self {
         Self {
             config,
+            random: Stream::new(probing.seed),
             probing,
             dispersion: None,
             dispersion_tries: 0,
@@ -187,7 +193,7 @@ impl Pathload {
     }
 
     /// Size and gap of a stream at `rate`.
-    fn stream(&self, rate: f64) -> Plan {
+    fn stream(&mut self, rate: f64) -> Plan {
         let framing = self.probing.framing;
         let (least, most) = (self.config.least_payload.min(self.probing.most_payload), self.probing.most_payload);
         let floor = self.config.least_gap_ns as f64;
@@ -198,7 +204,10 @@ impl Pathload {
         } else {
             most
         };
-        Plan::even(self.config.packets as usize, payload, framing.gap_ns(payload, rate).max(floor))
+        let gap = framing.gap_ns(payload, rate).max(floor);
+        let random = &mut self.random;
+        let uneven = (1..self.config.packets).map(|_| gap * (1.0 + UNEVEN * (2.0 * random.uniform() - 1.0)));
+        Plan::by_gaps(payload, uneven)
     }
 
     fn hear_dispersion(&mut self, train: &Train) {
@@ -398,7 +407,7 @@ impl Estimator for Pathload {
             return Step::Send { plan, idle_ns: 100e6 };
         }
         let plan = self.stream(self.rate);
-        let idle_ns = SILENCE * plan.duration_ns() as f64;
+        let idle_ns = (SILENCE + self.random.uniform()) * plan.duration_ns() as f64;
         Step::Send { plan, idle_ns }
     }
 
