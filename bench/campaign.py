@@ -1,8 +1,9 @@
 """Campaigns on a cluster: what a run costs there, and whether killing loses any.
 
 ``python -m bench.campaign`` starts a scheduler and workers on loopback as users do. First it makes runs of nearly no
-work, beside one process with ``--jobs`` by turns; then it makes runs while every two seconds a slot, a worker or the
-scheduler is killed, and compares them with the same runs of this process, bit by bit.
+work, beside one process with ``--jobs`` by turns, and tells how much memory thousands of them take; then it makes runs
+while every two seconds a slot, a worker or the scheduler is killed, and compares them with the same runs of this
+process, bit by bit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -192,6 +193,39 @@ def rate(runs: int, workers: int, repetitions: int, seconds: float) -> None:
     )
 
 
+def memory(counts: Sequence[int], seconds: float) -> None:
+    """Print the greatest memory of ``twinnet run`` for each number of runs, of `seconds` of virtual time.
+
+    The analysis and the report are included, and ``twinnet report`` alone, which makes no run, is beside it.
+    """
+    for count in counts:
+        folder = Path(tempfile.mkdtemp(prefix="twinnet-campaign-"))
+        try:
+            study = folder / "load.yaml"
+            study.write_text(_STUDY)
+            asked = ["--repeat", str(count // 2), "--set", f"time={seconds * 1000:.0f} ms", "--yes", "--jobs", "2"]
+            made, made_s = _greatest_memory(["run", str(study), *asked, "--out", str(folder / "out")])
+            told, told_s = _greatest_memory(["report", str(folder / "out" / load_study(study).name)])
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        print(
+            f"{count} runs of {seconds:g} s: at most {made / 1e6:.0f} MB in {made_s:.0f} s; the report alone"
+            f" {told / 1e6:.0f} MB in {told_s:.0f} s",
+            flush=True,
+        )
+
+
+def _greatest_memory(arguments: list[str]) -> tuple[int, float]:
+    """Run a command of twinnet; returns the greatest resident size of one of its processes in bytes, and its time."""
+    begin = time.monotonic()
+    command = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(command.pid, 0)
+    command.returncode = os.waitstatus_to_exitcode(status)
+    if command.returncode != 0:
+        raise SystemExit(f"{' '.join(arguments)} ended with status {command.returncode}")
+    return used.ru_maxrss * 1024, time.monotonic() - begin
+
+
 def kills(runs: int, every_s: float, seconds: float) -> int:
     """Make `runs` while something is killed every `every_s` seconds; returns how many came out wrong."""
     with _cluster(3) as cluster:
@@ -250,17 +284,19 @@ def _same(there: object, here: object) -> bool:
 def main() -> None:
     """Run the parts that are asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.campaign", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=["short", "even", "kills", []], help="all without any")
+    parser.add_argument("parts", nargs="*", choices=["short", "even", "kills", "memory", []], help="all without any")
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs, once")
     chosen = parser.parse_args()
     less = 10 if chosen.quick else 1
     turns = 1 if chosen.quick else 3
-    parts = chosen.parts or ["short", "even", "kills"]
+    parts = chosen.parts or ["short", "even", "kills", "memory"]
     status = 0
     if "short" in parts:
         rate(1000 // less, 3, turns, 0.1)
     if "even" in parts:
         rate(60 // less, 3, turns, 4000.0)
+    if "memory" in parts:
+        memory((200 // less, 1600 // less, 6400 // less), 0.1)
     if "kills" in parts:
         status = kills(200 // less, 2.0, 1000.0)
     sys.exit(min(status, 1))

@@ -16,11 +16,11 @@ from campaign import STUDY
 from fluid_lab import FluidLab
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twinnet.cluster import messages
+from twinnet.cluster import messages, remote_run
 from twinnet.cluster.address import parse_address
 from twinnet.cluster.engine import ClusterError
 from twinnet.cluster.made_twice import compare_machines
-from twinnet.cluster.messages import Asked, made_from, packed_made, study_message
+from twinnet.cluster.messages import Asked, apart, made_from, packed_made, packed_together, study_message
 from twinnet.cluster.places import ClusterPlaces, RemoteSlot
 from twinnet.cluster.remote_run import SLOT, SlotState, make_for_client, study_digest
 from twinnet.results.tables import TABLES
@@ -153,14 +153,19 @@ def request_of(study: Study, **changes: object) -> bytes:
     return json.dumps({**asdict(asked), **changes}).encode()
 
 
+def answered(attempt: str, request: bytes, study: bytes | None, run: PlannedRun) -> Made | tuple[str, str]:
+    """What a slot answers to one request."""
+    return made_from(apart(make_for_client(attempt, [request], study), 1)[0], run)
+
+
 def test_a_slot_asks_for_a_study_that_it_does_not_know_and_keeps_it(
     small: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SLOT, "studies", SlotState().studies)
     run = plan_study(small)[0]
-    assert made_from(make_for_client("a", request_of(small), None), run) == ("study wanted", "")
-    assert isinstance(made_from(make_for_client("b", request_of(small), study_message(small)), run), Made)
-    assert isinstance(made_from(make_for_client("c", request_of(small), None), run), Made)
+    assert answered("a", request_of(small), None, run) == ("study wanted", "")
+    assert isinstance(answered("b", request_of(small), study_message(small), run), Made)
+    assert isinstance(answered("c", request_of(small), None, run), Made)
     assert not SLOT.going
 
 
@@ -174,17 +179,62 @@ def test_a_slot_refuses_a_run_that_it_plans_otherwise_and_one_on_the_wall_clock(
         ({"repetition": 99}, "has no run"),
         ({"unknown": 1}, "the request for a run cannot be read"),
     ):
-        told = made_from(make_for_client("a", request_of(small, **changes), study_message(small)), run)
+        told = answered("a", request_of(small, **changes), study_message(small), run)
         assert isinstance(told, tuple) and told[0] == "refused" and reason in told[1]
     monkeypatch.setattr(SLOT, "why_not", "doubtful: frames were late")
     wall = load_study(small.document.file)
-    told = made_from(make_for_client("a", request_of(wall), study_message(wall)), plan_study(wall)[0])
+    told = answered("a", request_of(wall), study_message(wall), plan_study(wall)[0])
     assert told == ("refused", "this slot takes no runs on the wall clock: doubtful: frames were late")
 
 
-def test_a_cancelled_run_that_does_not_end_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from twinnet.cluster import remote_run
+def test_several_runs_travel_as_one_message(small: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SLOT, "studies", SlotState().studies)
+    run = plan_study(small)[0]
+    requests = [request_of(small), request_of(small, repetition=99), request_of(small)]
+    first, second, third = apart(make_for_client("a", requests, study_message(small)), 3)
+    assert isinstance(made_from(first, run), Made) and isinstance(made_from(third, run), Made)
+    refused = made_from(second, run)
+    assert isinstance(refused, tuple) and refused[0] == "refused"
 
+
+def test_what_does_not_fit_into_one_message_is_to_be_asked_for_again(
+    small: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SLOT, "studies", SlotState().studies)
+    monkeypatch.setattr(remote_run, "_MOST_TOGETHER_BYTES", 1)
+    run = plan_study(small)[0]
+    first, second = apart(make_for_client("a", [request_of(small)] * 2, study_message(small)), 2)
+    assert isinstance(made_from(first, run), Made)
+    assert made_from(second, run) == ("interrupted", "")
+
+
+def test_runs_after_one_that_is_cancelled_are_not_made(small: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = plan_study(small)[0]
+    slot = SlotState()
+    monkeypatch.setattr(remote_run, "SLOT", slot)
+    slot.begin("a")
+    slot.cancel("a")
+    answers = apart(make_for_client("a", [request_of(small)] * 2, study_message(small)), 2)
+    assert [made_from(one, run) for one in answers] == [("interrupted", "")] * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("text", "no message of a worker"),
+        (b"", "cannot be read"),
+        (packed_together([b"one", b"two"])[:-1], "is cut off"),
+        (packed_together([b"one", b"two"]) + b"?", "longer than it tells"),
+        (packed_together([b"one"]), "does not begin as a message of 2 runs"),
+        (PACKED, "does not begin as a message of 2 runs"),
+    ],
+)
+def test_what_is_no_message_of_several_runs_is_refused(message: object, reason: str) -> None:
+    with pytest.raises(ClusterError, match=reason):
+        apart(message, 2)
+
+
+def test_a_cancelled_run_that_does_not_end_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_run, "GRACE_S", 0.01)
     ended = threading.Event()
     slot = SlotState(end_process=ended.set)
@@ -234,6 +284,29 @@ def test_on_the_virtual_clock_the_next_run_goes_to_any_free_slot() -> None:
     waiting = list(reversed(PLAN))
     places = placing(TINY, {"1": ("a", 1), "2": ("b", 1)})
     assert [taken(places, waiting), taken(places, waiting), taken(places, waiting)] == [(1, "a"), (1, "b"), None]
+
+
+def test_a_slot_is_given_several_short_runs_at_once_and_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = placing(TINY, {"1": ("a", 1), "2": ("b", 1)})
+    monkeypatch.setattr(places, "_took_s", 0.05)
+    # A quarter of a second is five of them; as many again wait.
+    waiting = list(PLAN) * 10
+    machines = [found[1].machine for found in iter(lambda: places.take(waiting), None)]
+    assert machines.count("a") == machines.count("b") == 10
+    few = placing(TINY, {"1": ("a", 1), "2": ("b", 1)})
+    monkeypatch.setattr(few, "_took_s", 0.05)
+    waiting = list(PLAN[:4])
+    assert sorted(machine for _, machine in iter(lambda: taken(few, waiting), None)) == ["a", "a", "b", "b"]
+
+
+def test_a_slot_is_given_one_long_run_or_one_on_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall = load_study("tcp-udp-queues", {"clock": "wall", "repetitions": "3"}, preset="tiny")
+    for study, took_s in ((TINY, 0.2), (wall, 0.01)):
+        places = placing(study, {"1": ("a", 1)})
+        monkeypatch.setattr(places, "_took_s", took_s)
+        waiting = list(reversed(plan_study(study)))
+        assert taken(places, waiting) is not None
+        assert taken(places, waiting) is None
 
 
 class Machines:

@@ -163,6 +163,55 @@ with network().emulate() as lab:
     assert all(195 <= one <= 206 for one in lost), lost
 
 
+def test_changes_of_the_description_happen_on_the_machines_that_carry_the_link(machines: SshMachines):
+    told = machines.python(
+        NETWORK
+        + """
+net = network("10 ms")
+net.at("8 s").link("s1", "s2").set(up=False)
+net.at("9 s").link("s1", "s2").set(up=True)
+net.at("11 s").link("s2", "s1").set("ab", delay="30 ms")
+net.at("11 s").link("h1", "s1").set(delay="20 ms")
+with net.emulate() as lab:
+    lab["h1"].run("ping -c 2 -i 0.2 h2", timeout="20 s", check=True)
+    lab.run_until("7.5 s")
+    flows = [
+        lab.start(tn.apps.udp(a, b, packets_per_second=200, payload="100 B", duration="2 s"))
+        for a, b in (("h1", "h2"), ("h2", "h1"))
+    ]
+    assert lab.wait(flows)
+    lab.run_until("11.5 s")
+    ping = lab.start(tn.apps.ping("h1", "h2", count=5, interval="100 ms"))
+    assert lab.wait([ping])
+    print(json.dumps([[flow.report().raw["lost"] for flow in flows], ping.report().rtt.min / 1e9]))
+"""
+    )
+    lost, least_ms = told
+    assert all(195 <= one <= 206 for one in lost), lost
+    # 20 + 10 ms there, and 30 + 20 ms back.
+    assert 79 <= least_ms <= 90, least_ms
+    machines.wait_until_no_agent_runs()
+
+
+def test_a_change_of_the_description_that_is_due_before_all_machines_know_it_is_refused(machines: SshMachines):
+    told = machines.python(
+        NETWORK
+        + """
+net = network("10 ms")
+net.at("0.1 s").link("s1", "s2").set(up=False)
+try:
+    with net.emulate():
+        print(json.dumps(["started", ""]))
+except tn.errors.BadValue as error:
+    print(json.dumps([error.message, error.remedy]))
+"""
+    )
+    message, remedy = told
+    assert "the change of s1 - s2 at 0.1 s is too early" in message
+    assert "or later" in remedy
+    machines.wait_until_no_agent_runs()
+
+
 @pytest.mark.parametrize(
     ("change", "name", "words"),
     [

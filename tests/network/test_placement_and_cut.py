@@ -147,12 +147,10 @@ def test_a_controller_that_all_machines_reach_is_that_of_each_part():
     assert [node["controllers"] for node in switches] == [["tcp:10.8.0.9:6653"]] * 2
 
 
-def test_changes_that_the_description_schedules_are_refused_with_what_to_do():
+def test_changes_that_the_description_schedules_wait_until_the_underlay_is_known():
     net = _chain()
-    net.at("1 s").link("s1", "s2").set(up=False)
-    with pytest.raises(tn.errors.NotAvailable, match="no schedule of changes in its description") as refused:
-        _cut(net)
-    assert "lab.at('5 s')" in refused.value.remedy
+    net.at("9 s").link("s1", "s2").set(delay="5 ms")
+    assert [part["schedule"] for part in _cut(net).parts.values()] == [[], []]
 
 
 def test_the_virtual_clock_takes_no_notice_of_machines():

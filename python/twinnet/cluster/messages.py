@@ -12,7 +12,7 @@ import io
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -25,12 +25,25 @@ from twinnet.study.resolution import Study
 from twinnet.study.runner import Made
 from twinnet.study.store import Fidelity, Measured, as_parquet
 
-__all__ = ["LARGEST_MESSAGE_BYTES", "Asked", "asked", "made_from", "packed_made", "packed_trouble", "study_message"]
+__all__ = [
+    "LARGEST_MESSAGE_BYTES",
+    "Asked",
+    "apart",
+    "asked",
+    "made_from",
+    "packed_made",
+    "packed_together",
+    "packed_trouble",
+    "study_message",
+]
 
 LARGEST_MESSAGE_BYTES = 512 << 20
 LARGEST_HEADER_BYTES = 64 << 20
 MOST_ROWS = 50_000_000
 _MAGIC = b"twinrun2"
+_MAGIC_OF_MANY = b"twinmany"
+_HEAD_OF_MANY = struct.Struct("<8sI")
+_LENGTH = struct.Struct("<Q")
 _HEAD = struct.Struct("<8sI32s")
 _TABLES = {
     "flows": "flows",
@@ -124,6 +137,33 @@ def packed_made(run: PlannedRun, made: Made) -> bytes:
 def packed_trouble(kind: Literal["study wanted", "refused", "interrupted"], message: str = "") -> bytes:
     """Return the reason why a worker has not made a run, as bytes."""
     return _packed({"status": kind, "message": message}, [])
+
+
+def packed_together(messages: Sequence[bytes]) -> bytes:
+    """The messages of several runs as one."""
+    lengths = b"".join(_LENGTH.pack(len(one)) for one in messages)
+    return b"".join([_HEAD_OF_MANY.pack(_MAGIC_OF_MANY, len(messages)), lengths, *messages])
+
+
+def apart(message: object, count: int) -> list[bytes]:
+    """The messages that a worker has packed together; raises `ClusterError` when they are not `count`, or cut off."""
+    try:
+        if not isinstance(message, bytes):
+            raise ValueError("it is no message of a worker")
+        magic, told = _HEAD_OF_MANY.unpack_from(message)
+        if (magic, told) != (_MAGIC_OF_MANY, count):
+            raise ValueError(f"it does not begin as a message of {count} runs does")
+        start = _HEAD_OF_MANY.size + count * _LENGTH.size
+        lengths = [_LENGTH.unpack_from(message, _HEAD_OF_MANY.size + place * _LENGTH.size)[0] for place in range(count)]
+        if start + sum(lengths) != len(message):
+            raise ValueError("it is cut off, or longer than it tells")
+    except (ValueError, struct.error) as error:
+        raise ClusterError(f"the results of {count} runs cannot be read: {error}") from None
+    found: list[bytes] = []
+    for length in lengths:
+        found.append(message[start : start + length])
+        start += length
+    return found
 
 
 def _packed(header: Mapping[str, Any], blobs: list[bytes]) -> bytes:

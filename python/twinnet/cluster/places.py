@@ -19,8 +19,9 @@ from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import NobodyThere, check_scheduler, security_of, wait_for_scheduler
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine
 from twinnet.cluster.joining import ANNOUNCED, PROGRESS
-from twinnet.cluster.messages import Asked, made_from, study_message
+from twinnet.cluster.messages import Asked, apart, made_from, study_message
 from twinnet.cluster.remote_run import make_for_client, study_digest
+from twinnet.cluster.sending import MOST_TOGETHER, Request, SlotSender
 from twinnet.study.machine import describe_versions
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study
@@ -34,6 +35,10 @@ MOST_ATTEMPTS = 10
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 60.0
 _CONNECT_S = 5.0
+_TOGETHER_S = 0.25
+"""Runs that take so long together, in seconds, are asked of a slot at once."""
+_NEW = 0.2
+"""The weight of the last run in what runs are taken to last."""
 _REFUSED_PATIENCE_S = 5.0
 """The longest wait in seconds for another slot while all present ones refuse the study: one may be starting again."""
 
@@ -109,7 +114,9 @@ class ClusterPlaces:
         self._placed = dict(placed or {})
         self._patience_s = patience_s
         self._slots: dict[str, RemoteSlot] = {}
-        self._busy: set[str] = set()
+        self._busy: Counter[str] = Counter()
+        self._senders: dict[str, SlotSender] = {}
+        self._took_s: float | None = None
         self._knowing: set[str] = set()
         self._refused: dict[str, str] = {}
         self._ends: Counter[str] = Counter()
@@ -117,6 +124,7 @@ class ClusterPlaces:
         self._seen_s = time.monotonic()
         self._going: dict[str, tuple[RemoteSlot, Progress]] = {}
         self._client: Any = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> ClusterPlaces:
         """Connect to the scheduler and wait for its workers."""
@@ -163,6 +171,8 @@ class ClusterPlaces:
 
     def close(self) -> None:
         """Leave the scheduler."""
+        for sender in self._senders.values():
+            sender.close()
         if self._client is not None:
             self._client.close(timeout=2)
 
@@ -254,16 +264,25 @@ class ClusterPlaces:
         """A free slot for the next run that may be made there."""
         slots = self.slots()
         if not slots:
-            if not self._busy:
+            if not self._busy.total():
                 self._check_patience()
             return None
-        free = [one for one in slots if one.address not in self._busy]
+        most = self._runs_of_a_slot(-(-(len(waiting) + self._busy.total()) // len(slots)))
+        free = sorted((one for one in slots if self._busy[one.address] < most), key=lambda one: self._busy[one.address])
         if not free:
             return None
         found = self._chosen(waiting, free, {one.machine for one in slots})
         if found is not None:
-            self._busy.add(found[1].address)
+            self._busy[found[1].address] += 1
         return found
+
+    def _runs_of_a_slot(self, share: int) -> int:
+        """The number of runs that a slot is given at once: one, or as many short ones on the virtual clock as go
+        together, and as many again that wait for those. `share` is its share of those that wait or are going on."""
+        if self._wall or self._took_s is None:
+            return 1
+        together = min(MOST_TOGETHER, int(_TOGETHER_S / max(self._took_s, 1e-3)))
+        return 1 if together < 2 else max(1, min(2 * together, share))
 
     def _chosen(
         self, waiting: Sequence[PlannedRun], free: Sequence[RemoteSlot], machines: set[str]
@@ -286,7 +305,7 @@ class ClusterPlaces:
 
     def free(self, place: RemoteSlot) -> None:
         """The run in this slot has ended."""
-        self._busy.discard(place.address)
+        self._busy[place.address] -= 1
 
     def make(self, run: PlannedRun, place: RemoteSlot, progress: Progress) -> Made:
         """Have `run` made in the slot `place`.
@@ -307,6 +326,8 @@ class ClusterPlaces:
             told = made_from(self._ask(run, place, progress, with_study=True), run)
         if isinstance(told, Made):
             self._knowing.add(place.address)
+            took_s = float(told.record["elapsed_s"])
+            self._took_s = took_s if self._took_s is None else self._took_s + _NEW * (took_s - self._took_s)
             return told
         kind, message = told
         if kind == "refused":
@@ -326,18 +347,32 @@ class ClusterPlaces:
         }
         return Made(record, {"name": "WorkersLost", "message": message})
 
-    def _ask(self, run: PlannedRun, place: RemoteSlot, progress: Progress, with_study: bool) -> object:
-        request = Asked(
+    def _ask(self, run: PlannedRun, place: RemoteSlot, progress: Progress, with_study: bool) -> bytes:
+        asked = Asked(
             run.id, run.digest, dict(run.levels), run.repetition, self._digest, self._interface, self._fabric_threads
         )
-        attempt = f"{run.id}-{uuid.uuid4().hex}"
+        content = json.dumps(asdict(asked)).encode()
+        with self._lock:
+            if place.address not in self._senders:
+                self._senders[place.address] = SlotSender(lambda requests: self._answers(requests, place))
+            sender = self._senders[place.address]
+        return sender.ask(Request(run.id, content, with_study, self._ends[run.id] > 0, progress))
+
+    def _answers(self, requests: Sequence[Request], place: RemoteSlot) -> list[bytes]:
+        """What the slot `place` answers to some requests, which it is asked together."""
+        attempt = f"{requests[0].run_id}-{uuid.uuid4().hex}"
+        progress = requests[0].progress
+        client = self._client
+        if client.status != "running":
+            # What is sent now would wait for a scheduler that may never come.
+            raise PlaceLost
         self._going[attempt] = place, progress
         try:
-            future = self._client.submit(
+            future = client.submit(
                 make_for_client,
                 attempt,
-                json.dumps(asdict(request)).encode(),
-                self._message if with_study else None,
+                [one.content for one in requests],
+                self._message if requests[0].with_study else None,
                 key=attempt,
                 workers=[place.address],
                 allow_other_workers=False,
@@ -348,13 +383,14 @@ class ClusterPlaces:
             self._going.pop(attempt, None)
             raise PlaceLost from error
         try:
-            self._await(future, place, progress)
+            self._await(future, client, place, progress)
             if future.status != "finished":
                 # Only a worker's end makes an error of a run; a scheduler's end cancels it.
-                self._ends[run.id] += future.status == "error"
+                for one in requests:
+                    self._ends[one.run_id] += future.status == "error"
                 raise PlaceLost
-            return future.result(timeout=60)
-        except (Interrupted, PlaceLost):
+            return apart(future.result(timeout=60), len(requests))
+        except (Interrupted, PlaceLost, ClusterError):
             raise
         except Exception as error:
             # The engine's errors of lost connections, lost keys and cancelled work have no root of their own.
@@ -363,7 +399,7 @@ class ClusterPlaces:
             self._going.pop(attempt, None)
             self._forget(future)
 
-    def _await(self, future: Any, place: RemoteSlot, progress: Progress) -> None:
+    def _await(self, future: Any, client: Any, place: RemoteSlot, progress: Progress) -> None:
         """Return when `future` has ended in whatever way, or the slot has gone; raise `Interrupted` at a stop."""
         gone = 0
         ended = threading.Event()
@@ -378,7 +414,8 @@ class ClusterPlaces:
             if future.status != "pending":
                 return
             # A worker that said good-bye takes its run with it without a word of the engine.
-            gone = gone + 1 if self._slots and place.address not in self._slots else 0
+            left = client.status != "running" or (self._slots and place.address not in self._slots)
+            gone = gone + 1 if left else 0
             if gone > 8:
                 raise PlaceLost
 

@@ -1,5 +1,4 @@
-"""The worker's side of a run: it makes one run in its slot for a client, which names the function and sends no
-program."""
+"""The worker's side of runs: it makes them in its slot for a client, which names the function and sends no program."""
 
 from __future__ import annotations
 
@@ -8,11 +7,11 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinnet.cluster.messages import Asked, asked, packed_made, packed_trouble
+from twinnet.cluster.messages import Asked, asked, packed_made, packed_together, packed_trouble
 from twinnet.errors import TwinnetError
 from twinnet.study.execute import LabExecutor
 from twinnet.study.plan import PlannedRun, planned_run
@@ -26,6 +25,8 @@ GRACE_S = 1.2
 """The longest time in seconds that a run that is told to end may take; then the slot's process ends, and the lab
 with it."""
 _MOST_STUDIES = 8
+_MOST_TOGETHER_BYTES = 64 << 20
+"""Results that travel together are at most so large before the last of them; the client asks for the rest again."""
 
 
 @dataclass
@@ -112,20 +113,36 @@ def study_digest(message: bytes) -> str:
     return hashlib.sha256(message).hexdigest()
 
 
-def make_for_client(attempt: str, request: bytes, study: bytes | None) -> bytes:
-    """Make the run of `request` and return it as `messages.made_from` reads it; whatever happens, bytes come back.
+def make_for_client(attempt: str, requests: Sequence[bytes], study: bytes | None) -> bytes:
+    """Make the runs of `requests`, one after the other, and return what `messages.apart` takes apart and
+    `messages.made_from` reads; whatever happens, bytes come back.
 
     Parameters
     ----------
     attempt
         The name of this attempt; it is ended by this name.
-    request
-        An `Asked` as JSON.
+    requests
+        An `Asked` as JSON for each run.
     study
         The study's message; left out when this worker has had it before.
     """
     progress = SLOT.begin(attempt)
+    made: list[bytes] = []
     try:
+        for request in requests:
+            progress.fraction = 0.0
+            full = sum(map(len, made)) > _MOST_TOGETHER_BYTES
+            made.append(packed_trouble("interrupted") if full else _made(request, study, progress, attempt))
+        return packed_together(made)
+    finally:
+        SLOT.finish(attempt)
+
+
+def _made(request: bytes, study: bytes | None, progress: Progress, attempt: str) -> bytes:
+    """The run of `request`, or the reason why there is none."""
+    try:
+        if progress.stop.is_set():
+            raise Interrupted
         wanted = asked(request)
         loaded = SLOT.study(wanted.study, study)
         if loaded is None:
@@ -141,8 +158,6 @@ def make_for_client(attempt: str, request: bytes, study: bytes | None) -> bytes:
         return packed_trouble("interrupted")
     except (TwinnetError, ValueError, KeyError, TypeError, OSError) as error:
         return packed_trouble("refused", str(error))
-    finally:
-        SLOT.finish(attempt)
 
 
 def _planned(study: Study, wanted: Asked) -> PlannedRun:

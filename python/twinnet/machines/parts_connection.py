@@ -101,6 +101,7 @@ class PartsConnection:
                 lambda name, one: one.request("part.start", network=self._cut.parts[name], options=dict(options))
             )
             self._watch(watched)
+            self._schedule_all(spec.get("schedule") or ())
             self._on_all(lambda name, one: one.request("part.ask", request="fidelity.reset", fields={}))
         except BaseException:
             self.close()
@@ -407,6 +408,21 @@ class PartsConnection:
         for machine, one in self._link_changes(fields):
             self._ask(machine, "link.set", **one)
         return {}
+
+    def _schedule_all(self, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Tell all parts of the changes that the description schedules."""
+        now_ps = self._clock.now_ps()
+        early = [one for one in changes if int(one["at_ps"]) < now_ps + _AHEAD_PS]
+        if early:
+            first = self._spec["links"][early[0]["set"]["link"]]
+            raise BadValue(
+                f"the change of {first['a']['node']} - {first['b']['node']} at {int(early[0]['at_ps']) / 1e12:g} s is "
+                f"too early: the machines were ready {now_ps / 1e12:.2f} s after the start, and need "
+                f"{_AHEAD_PS / 1e12:g} s more to be told of changes",
+                f"schedule it for {(now_ps + 2 * _AHEAD_PS) / 1e12:.0f} s or later",
+            )
+        for one in changes:
+            self._schedule(int(one["at_ps"]), one["set"])
 
     def _schedule(self, at_ps: int, set: Mapping[str, Any]) -> Any:
         left_ps = at_ps - self._clock.now_ps()

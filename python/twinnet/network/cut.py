@@ -113,7 +113,8 @@ class CutNetwork:
 
 
 def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key: int) -> CutNetwork:
-    """Return the network `spec` (of the lab protocol) in parts.
+    """Return the network `spec` (of the lab protocol) in parts, without its schedule of changes: those of cut links
+    follow from what the ways between machines delay, which is not known yet.
 
     Parameters
     ----------
@@ -168,11 +169,6 @@ def cut_network(spec: Mapping[str, Any], machines: Mapping[str, str], first_key:
             ends = {"a": link["a"], "b": end} if near == "a" else {"a": end, "b": link["b"]}
             ways = {"ab": dict(DEFAULT_DIRECTION), "ba": dict(DEFAULT_DIRECTION)} | {way: dict(link[way])}
             _add(cut, machine, index, {**link, **ends, **ways})
-    if spec.get("schedule"):
-        raise NotAvailable(
-            "a network on several machines has no schedule of changes in its description",
-            "schedule them when it runs: lab.at('5 s').link(a, b).set(...)",
-        )
     return cut
 
 

@@ -75,7 +75,7 @@ def value_figures(analysis: Analysis) -> list[Figure]:
         for levels in analysis.combinations:
             lines = [
                 line
-                for label, filters in analysis.labels(measurement)
+                for label, filters in analysis.labels(name)
                 if (line := _line(analysis, name, levels, label, filters)) is not None
             ]
             if lines:

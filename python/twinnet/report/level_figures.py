@@ -107,7 +107,7 @@ def distribution_figures(analysis: Analysis) -> list[Figure]:
         names = label_names(analysis.specification, measurement)
         panels: list[Panel] = []
         largest = 0.0
-        for label, filters in analysis.labels(measurement):
+        for label, filters in analysis.labels(name):
             lines: list[Line] = []
             for levels in analysis.combinations[:_MOST_LINES]:
                 shares, values = _distribution(analysis, name, filters, levels)

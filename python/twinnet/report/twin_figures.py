@@ -24,7 +24,7 @@ def twin_figures(twin: Twin) -> list[Figure]:
     """All figures of `twin`, each measurement's series before its quantiles."""
     found: list[Figure | None] = []
     for name, measurement in twin.study.specification.measurements.items():
-        labels = dict.fromkeys([*twin.wall.labels(measurement), *twin.virtual.labels(measurement)])
+        labels = dict.fromkeys([*twin.wall.labels(name), *twin.virtual.labels(name)])
         for label, filters in labels:
             if measurement.is_series:
                 found.append(_series(twin, name, label, filters))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from twinnet.results.series import Band, band, receivers
+from twinnet.results.series import Band, band
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval
 from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
@@ -17,8 +19,8 @@ from twinnet.study.machine_blocks import block_of, confounded_levels, difference
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
-from twinnet.study.run_quantities import RunTables
-from twinnet.study.specification import Measurement, Published, StudySpecification, Traffic
+from twinnet.study.run_quantities import KeptTables, RunTables
+from twinnet.study.specification import Published, StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge
 
@@ -113,14 +115,19 @@ class Analysis:
         self.with_invalid = with_invalid
         self.planned: list[PlannedRun] = plan_study(study)
         self.stored: dict[str, StoredRun] = {}
+        shared: dict[str, object] = {}
         for run in self.planned:
             found = store.find(run)
             if found is not None:
-                self.stored[run.id] = judged_again(found, study.specification.fidelity)
+                self.stored[run.id] = judged_again(_sharing(found, shared), study.specification.fidelity)
         ids = {run.id for run in self.planned}
-        rest = list(store.all_runs())
-        self.failed: list[StoredRun] = [run for run in rest if run.id in ids and run.record.get("status") == "failed"]
-        self.others: int = sum(run.id not in ids for run in rest)
+        self.failed: list[StoredRun] = []
+        self.others: int = 0
+        for one in store.all_runs():
+            if one.id not in ids:
+                self.others += 1
+            elif one.record.get("status") == "failed":
+                self.failed.append(one)
 
     @property
     def specification(self) -> StudySpecification:
@@ -135,8 +142,9 @@ class Analysis:
     @cached_property
     def used(self) -> list[RunTables]:
         """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
+        kept = KeptTables()
         return [
-            RunTables(run, self.specification.measurements, self.end_s)
+            RunTables(run, self.specification.measurements, self.end_s, kept)
             for run in self.stored.values()
             if self.with_invalid or run.verdict != "invalid"
         ]
@@ -186,32 +194,67 @@ class Analysis:
         """The used runs under `levels`."""
         return [run for run in self.used if run.run.levels == levels]
 
-    def labels(self, measurement: Measurement) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-        """Return the labels that `measurement` distinguishes, each with its filter, such as `("udp", (("protocol",
-        "udp"),))`."""
+    @cached_property
+    def _seen(self) -> dict[str, frozenset[str]]:
+        """The labels that each measurement distinguishes in any run; run by run, so that the tables of each are read
+        once."""
+        of_flows = [name for name, one in self.specification.measurements.items() if one.of != "port_throughput"]
+        seen: dict[str, set[str]] = {name: set() for name in of_flows}
+        for run in self.used:
+            for name in of_flows:
+                seen[name] |= run.labels(name)
+        return {name: frozenset(labels) for name, labels in seen.items()}
+
+    def labels(self, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+        """Return the labels that the measurement `name` distinguishes, each with its filter, such as `("udp",
+        (("protocol", "udp"),))`."""
+        measurement = self.specification.measurements[name]
         if measurement.of == "port_throughput":
             return [(port, (("port", port),)) for port in measurement.ports or []]
-        key, column = ("flow", "name") if measurement.per == "flow" else ("protocol", "protocol")
-        seen: set[str] = set()
-        for run in self.used:
-            rows = receivers(run.intervals) if measurement.of == "throughput" else run.flows
-            if measurement.only is not None:
-                rows = rows.filter(rows["name"].is_in(measurement.only))
-            seen |= set(rows[column].unique().to_list())
+        key = "flow" if measurement.per == "flow" else "protocol"
+        seen = self._seen[name]
         places = {name: place for place, name in enumerate(_USUAL_ORDER)}
         ordered = sorted(seen, key=lambda name: (places.get(name, len(places)), name))
         return [(label, ((key, label),)) for label in ordered]
 
     @cached_property
+    def _evaluated(self) -> int:
+        """The number of runs in which all that series, means and statements need was looked up, run by run, so that the
+        tables of each are read once and not all kept."""
+        means = [
+            Aggregate("mean", name, filters, phase, ())
+            for name, measurement in self.specification.measurements.items()
+            for _, filters in self.labels(name)
+            for phase in (self.phases if measurement.is_series else [None])
+        ]
+        sides = [side for check in self.study.checks().values() for one in check for side in (one.left, one.right)]
+        sides += [measured for measured, _ in self.study.published_sides()]
+        claimed = [term.aggregate for side in sides for term in side if term.aggregate is not None]
+        for run in self.used:
+            levels = run.run.levels
+            chosen = (one for one in claimed if all(levels.get(name) == level for name, level in one.levels))
+            for aggregate in itertools.chain(means, chosen):
+                with suppress(LookupError):
+                    run.value(aggregate)
+            for name, measurement in self.specification.measurements.items():
+                if measurement.is_series:
+                    for _, filters in self.labels(name):
+                        with suppress(LookupError):
+                            run.rates(name, filters, (measurement.interval_ps or 0) / _PS_PER_SECOND)
+        return len(self.used)
+
+    @cached_property
     def series(self) -> list[SeriesBand]:
         """Every throughput over time, by measurement, levels and label."""
         found: list[SeriesBand] = []
+        if not self._evaluated:
+            return found
         for name, measurement in self.specification.measurements.items():
             if not measurement.is_series:
                 continue
             interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
             for levels in self.combinations:
-                for label, filters in self.labels(measurement):
+                for label, filters in self.labels(name):
                     one = self._series(name, levels, filters, interval_s)
                     if one is not None:
                         found.append(SeriesBand(name, levels, label, one))
@@ -224,7 +267,7 @@ class Analysis:
         starts: np.ndarray[tuple[int], np.dtype[np.float64]] = np.zeros(0)
         for run in self.runs_at(levels):
             try:
-                starts, rates = run.line(name, filters).rates_bps(interval_s, self.end_s)
+                starts, rates = run.rates(name, filters, interval_s)
             except LookupError:
                 continue
             rows.append(rates)
@@ -234,11 +277,13 @@ class Analysis:
     def means(self) -> list[PhaseMean]:
         """Every measurement's mean under every combination of levels; throughputs by phase."""
         found: list[PhaseMean] = []
+        if not self._evaluated:
+            return found
         for name, measurement in self.specification.measurements.items():
             unit = measurement.unit
             phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
-                for label, filters in self.labels(measurement):
+                for label, filters in self.labels(name):
                     samples, blocks = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
                     if samples:
                         interval = t_interval(samples, self.specification.confidence)
@@ -314,6 +359,14 @@ class Analysis:
             except LookupError as error:
                 found.append(PublishedResult(one, wanted, None, unit, str(error.args[0])))
         return found
+
+
+def _sharing(run: StoredRun, shared: dict[str, object]) -> StoredRun:
+    """`run` with the specification in `shared` that equals its own: that of each combination of levels is kept once,
+    and not with each of thousands of runs."""
+    own = run.record.get("specification")
+    same = shared.setdefault(json.dumps(own), own)
+    return StoredRun(run.id, run.folder, {**run.record, "specification": same})
 
 
 def _end_s(entry: Traffic) -> float | None:

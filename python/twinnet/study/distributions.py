@@ -52,7 +52,7 @@ def described(analysis: Analysis) -> list[Described]:
             continue
         for levels in analysis.combinations:
             runs = analysis.runs_at(levels)
-            for label, filters in analysis.labels(measurement):
+            for label, filters in analysis.labels(name):
                 statistics: dict[str, Interval] = {}
                 for statistic in STATISTICS:
                     samples = statistic_samples(runs, name, statistic, filters)

@@ -1,70 +1,180 @@
-"""The value of a measured quantity in one run."""
+"""The value of a measured quantity in one run.
+
+Tables are read when they are first looked at. Of thousands of runs they would fill the memory, so only those of the
+runs that were looked at last are kept (`KeptTables`); what follows from them is small, and is kept.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import cached_property
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals
+from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
 from twinnet.study.predicate import Aggregate
 from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 
-__all__ = ["RunTables"]
+__all__ = ["KeptTables", "RunTables"]
 
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
+_KEPT_BYTES = 64 << 20
+
+Filters = tuple[tuple[str, str], ...]
+Kept = TypeVar("Kept")
+
+
+class KeptTables:
+    """The tables that are kept in memory: those of the runs that were looked at last, and the lines made of them.
+
+    Parameters
+    ----------
+    most_bytes
+        The size of all that is kept, in bytes, above which what was not looked at for the longest time is dropped. The
+        last one is kept in any case.
+    """
+
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self._tables = _Recent[pl.DataFrame](self)
+        self._lines = _Recent[Cumulative](self)
+
+    def table(self, run: StoredRun, name: str) -> pl.DataFrame:
+        """The table `name` of `run`, from memory or from its file."""
+        return self._tables.get((str(run.folder), name), lambda: run.table(name), lambda one: int(one.estimated_size()))
+
+    def line(self, run: StoredRun, name: str, filters: Filters, make: Callable[[], Cumulative]) -> Cumulative:
+        """The line of the throughput `name` of `run`, from memory or by `make`."""
+        key = (str(run.folder), name, filters)
+        return self._lines.get(key, make, lambda one: one.times_s.nbytes + one.bytes.nbytes)
+
+    def shrink(self) -> None:
+        """Drop what was not looked at for the longest time, until the rest is small enough."""
+        while self.bytes > self.most_bytes and (len(self._tables) > 1 or len(self._lines) > 1):
+            fuller = max(self._tables, self._lines, key=lambda kept: kept.bytes if len(kept) > 1 else -1)
+            fuller.drop()
+
+
+class _Recent(Generic[Kept]):
+    """Values by key, in the order in which they were looked at."""
+
+    def __init__(self, within: KeptTables) -> None:
+        self.within = within
+        self.bytes = 0
+        self._kept: OrderedDict[object, tuple[Kept, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: object, make: Callable[[], Kept], size_of: Callable[[Kept], int]) -> Kept:
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+        made = make()
+        size = size_of(made)
+        self._kept[key] = made, size
+        self.bytes += size
+        self.within.bytes += size
+        self.within.shrink()
+        return made
+
+    def drop(self) -> None:
+        _, (_, size) = self._kept.popitem(last=False)
+        self.bytes -= size
+        self.within.bytes -= size
 
 
 class RunTables:
-    """The tables of one finished run, read when they are first needed, and what follows from them."""
+    """The tables of one finished run, read when they are needed, and what follows from them.
 
-    def __init__(self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float) -> None:
+    Parameters
+    ----------
+    run
+        The run.
+    measurements
+        The study's measurements, by name.
+    end_s
+        The end of the traffic, in seconds from its start.
+    kept
+        Where tables are kept; without it those of this run are.
+    """
+
+    def __init__(
+        self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float, kept: KeptTables | None = None
+    ) -> None:
         self.run = run
         self.measurements = measurements
         self.end_s = end_s
-        self._lines: dict[tuple[str, tuple[tuple[str, str], ...]], Cumulative] = {}
+        self._kept = kept or KeptTables()
+        self._values: dict[Aggregate, float | LookupError] = {}
+        self._rates: dict[tuple[str, Filters, float], tuple[Vector, Vector] | LookupError] = {}
+        self._labels: dict[str, frozenset[str]] = {}
 
-    @cached_property
+    @property
     def flows(self) -> pl.DataFrame:
         """The table `flows`."""
-        return self.run.table("flows")
+        return self._kept.table(self.run, "flows")
 
-    @cached_property
+    @property
     def intervals(self) -> pl.DataFrame:
         """The table `intervals`."""
-        return self.run.table("intervals")
+        return self._kept.table(self.run, "intervals")
 
-    @cached_property
+    @property
     def packets(self) -> pl.DataFrame:
         """The table `packets`; empty when the traffic does not ask for it."""
-        return self.run.table("packets")
+        return self._kept.table(self.run, "packets")
 
-    @cached_property
+    @property
     def port_samples(self) -> pl.DataFrame:
         """The table `port_samples`."""
-        return self.run.table("port_samples")
+        return self._kept.table(self.run, "port_samples")
 
-    def line(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> Cumulative:
-        """The bytes behind the throughput `name` over time; raises `LookupError` when nothing is selected."""
-        key = (name, filters)
-        if key not in self._lines:
+    def labels(self, name: str) -> frozenset[str]:
+        """The protocols, or names of flows, that the measurement `name` distinguishes in this run."""
+        if name not in self._labels:
             measurement = self.measurements[name]
+            rows = receivers(self.intervals) if measurement.of == "throughput" else self.flows
+            column = "name" if measurement.per == "flow" else "protocol"
+            self._labels[name] = frozenset(_only(rows, measurement)[column].unique().to_list())
+        return self._labels[name]
+
+    def line(self, name: str, filters: Filters = ()) -> Cumulative:
+        """The bytes behind the throughput `name` over time; raises `LookupError` when nothing is selected."""
+        measurement = self.measurements[name]
+
+        def make() -> Cumulative:
             if measurement.of == "port_throughput":
                 ports = [value for _, value in filters] or measurement.ports or []
-                self._lines[key] = port_bytes(self.port_samples, ports, measurement.layer)
-            else:
-                rows = _only(self.intervals, measurement)
-                self._lines[key] = flow_bytes(rows, dict(filters), measurement.layer)
-        return self._lines[key]
+                return port_bytes(self.port_samples, ports, measurement.layer)
+            return flow_bytes(_only(self.intervals, measurement), dict(filters), measurement.layer)
+
+        return self._kept.line(self.run, name, filters, make)
+
+    def rates(self, name: str, filters: Filters, interval_s: float) -> tuple[Vector, Vector]:
+        """Starts in seconds and rates in bit/s of the whole intervals of the throughput `name`; raises `LookupError`
+        when nothing is selected."""
+        key = (name, filters, interval_s)
+        if key not in self._rates:
+            try:
+                self._rates[key] = self.line(name, filters).rates_bps(interval_s, self.end_s)
+            except LookupError as error:
+                self._rates[key] = LookupError(*error.args)
+        found = self._rates[key]
+        if isinstance(found, LookupError):
+            raise found
+        return found
 
     def value(self, aggregate: Aggregate) -> float:
         """The value of `aggregate` in this run.
@@ -74,6 +184,19 @@ class RunTables:
         LookupError
             Nothing that it selects was measured.
         """
+        # The levels say which runs are meant, and not what is measured in them.
+        key = replace(aggregate, levels=())
+        if key not in self._values:
+            try:
+                self._values[key] = self._value(aggregate)
+            except LookupError as error:
+                self._values[key] = LookupError(*error.args)
+        found = self._values[key]
+        if isinstance(found, LookupError):
+            raise found
+        return found
+
+    def _value(self, aggregate: Aggregate) -> float:
         measurement = self.measurements[aggregate.measurement]
         if measurement.is_series:
             return self._rate(aggregate, measurement)
@@ -82,7 +205,7 @@ class RunTables:
         rows = self._selected(self.flows, aggregate)
         return QUANTITIES[measurement.of].value(rows, aggregate.function)
 
-    def values(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
+    def values(self, name: str, filters: Filters = ()) -> tuple[Vector, Vector]:
         """Return the times of the values of the measurement `name`, in seconds, and the values.
 
         There is one of every packet that was kept, or of every whole interval of a throughput.
@@ -104,7 +227,7 @@ class RunTables:
             raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
         return rows["arrived_s"].to_numpy(), rows[column.of_packets].to_numpy() * column.size
 
-    def quantiles(self, name: str, filters: tuple[tuple[str, str], ...] = ()) -> tuple[Vector, Vector]:
+    def quantiles(self, name: str, filters: Filters = ()) -> tuple[Vector, Vector]:
         """Shares from 0 to 1 and the value of the measurement `name` that so many of its values do not exceed.
 
         Of every packet where packets were kept. Elsewhere of what each flow tells (its least, median, 90 %, 99 % and
@@ -153,7 +276,7 @@ class RunTables:
         return float({"min": rates.min, "max": rates.max, "std": rates.std}[aggregate.function]())
 
     def _interval_rates(
-        self, name: str, measurement: Measurement, filters: tuple[tuple[str, str], ...], during_s: tuple[float, float]
+        self, name: str, measurement: Measurement, filters: Filters, during_s: tuple[float, float]
     ) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals in `during_s`."""
         begin_s, end_s = during_s

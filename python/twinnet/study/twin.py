@@ -106,7 +106,7 @@ class Twin:
         for name, measurement in self.study.specification.measurements.items():
             series = measurement.is_series
             phases: Sequence[tuple[float, float] | None] = self.phases if series else [None]
-            labels = dict.fromkeys([*self.wall.labels(measurement), *self.virtual.labels(measurement)])
+            labels = dict.fromkeys([*self.wall.labels(name), *self.virtual.labels(name)])
             for levels, (label, filters) in itertools.product(self.wall.combinations, labels):
                 for phase in phases:
                     one = self._compare(name, label, filters, levels, phase)
