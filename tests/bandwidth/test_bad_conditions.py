@@ -66,7 +66,8 @@ def test_who_may_not_send_as_fast_as_the_path_can_take_is_not_wrong_in_silence(m
     assert told.low_bps is not None and told.high_bps is not None
     assert told.low_bps <= 6e6 <= told.high_bps
     if method == "hybrid":
-        assert any("lift most_rate" in note for note in told.notes)
+        # Short packets tell how often the path has no queue, at any rate.
+        assert abs(told.estimate_bps / 6e6 - 1) < 0.1 or any("lift most_rate" in note for note in told.notes)
 
 
 def test_loss_on_the_way_leaves_hybrid_right_or_without_an_answer() -> None:

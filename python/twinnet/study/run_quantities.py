@@ -52,11 +52,11 @@ class KeptTables:
 
     def table(self, run: StoredRun, name: str) -> pl.DataFrame:
         """The table `name` of `run`, from memory or from its file."""
-        return self._tables.get((str(run.folder), name), lambda: run.table(name), lambda one: int(one.estimated_size()))
+        return self._tables.get((id(run), name), lambda: run.table(name), lambda one: int(one.estimated_size()))
 
     def line(self, run: StoredRun, name: str, filters: Filters, make: Callable[[], Cumulative]) -> Cumulative:
         """The line of the throughput `name` of `run`, from memory or by `make`."""
-        key = (str(run.folder), name, filters)
+        key = (id(run), name, filters)
         return self._lines.get(key, make, lambda one: one.times_s.nbytes + one.bytes.nbytes)
 
     def shrink(self) -> None:

@@ -90,11 +90,12 @@ impl Hybrid {
             notes.push("several links seem to be loaded: more may be available than was found".to_owned());
         }
         let spanned = self.spanned();
-        if spanned < SPAN && looked.is_none() && self.config.prior_bps.is_none() {
+        let partly = spanned < if self.looks.count() > 0 { 1.0 } else { SPAN };
+        if partly && looked.is_none() && self.config.prior_bps.is_none() {
             // In the rest of the window anything may have been available.
             low *= spanned;
             high = high.mul_add(spanned, (1.0 - spanned) * capacity.unwrap_or(high).max(estimate));
-            notes.push(format!("the trains that count span the last {:.0} % of the window", 100.0 * spanned));
+            notes.push(format!("the trains that count span {:.0} % of the window", 100.0 * spanned));
         }
         Finding {
             estimate_bps: Some(estimate),

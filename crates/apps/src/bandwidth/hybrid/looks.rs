@@ -51,6 +51,8 @@ const COMPARABLE: f64 = 0.06;
 const COMPARABLE_TRAINS: (usize, usize, usize) = (2, 16, 48);
 /// Trains of looks for each other train, until those have said enough.
 const LOOKS_FOR_A_TRAIN: u32 = 2;
+/// And then, so that trains tell of the whole window.
+const LOOKS_BETWEEN_TRAINS: u32 = 16;
 /// The probability, before anything is heard, that only one link is loaded.
 const ONE_LINK: f64 = 0.95;
 /// The probability of that below which looks are not used.
@@ -232,8 +234,8 @@ impl Hybrid {
 
     /// The next train of looks; or, now and then, one that keeps the link busy.
     pub(super) fn look(&mut self) -> Step {
-        if self.looks.since_train >= LOOKS_FOR_A_TRAIN && !self.ratio().is_some_and(|ratio| self.is_comparable(&ratio))
-        {
+        let comparable = self.ratio().is_some_and(|ratio| self.is_comparable(&ratio));
+        if self.looks.since_train >= if comparable { LOOKS_BETWEEN_TRAINS } else { LOOKS_FOR_A_TRAIN } {
             self.looks.since_train = 0;
             return self.next_train();
         }

@@ -94,6 +94,8 @@ pub struct Hybrid {
     begun_ns: Option<i64>,
     /// The time when the first train that counts was sent.
     counted_ns: Option<i64>,
+    /// The time when the last one was.
+    until_ns: i64,
     ended_ns: i64,
     done: bool,
     gave_up: Option<String>,
@@ -132,6 +134,7 @@ impl Hybrid {
             batched: 0,
             begun_ns: None,
             counted_ns: None,
+            until_ns: 0,
             ended_ns: 0,
             done: false,
             gave_up: None,
@@ -196,6 +199,7 @@ impl Hybrid {
                 } else {
                     self.samples.push(sample);
                     self.counted_ns = self.counted_ns.or(train.sent_ns.first().copied());
+                    self.until_ns = train.sent_ns.last().copied().unwrap_or(self.until_ns);
                     self.guess = self.ratio().map_or(found, |ratio| ratio.available).max(0.3 * self.guess).max(1.0);
                     self.raise(capacity);
                 }

@@ -116,15 +116,17 @@ impl Hybrid {
         Some(Ratio { available, least, error, freedom, unknown, regular, even, random })
     }
 
-    /// The share of the averaging window that the trains that count span: all of it where none was forgotten.
+    /// The share of the averaging window that the trains that count span: all of it where none was forgotten, and no looks
+    /// came after them.
     pub(super) fn spanned(&self) -> f64 {
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
         let spanned = match (self.counted_ns, self.begun_ns, self.before) {
+            (Some(counted), ..) if self.looks.count() > 0 => self.until_ns - counted,
             (Some(counted), ..) => self.ended_ns - counted,
             (None, Some(begun), Some((_, until))) => until - begun,
             _ => 0,
         } as f64;
-        if self.forgotten == 0 || window <= 0.0 {
+        if self.forgotten == 0 && self.looks.count() == 0 || window <= 0.0 {
             1.0
         } else {
             (spanned / window).min(1.0)
