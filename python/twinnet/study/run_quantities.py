@@ -29,6 +29,8 @@ _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
 _KEPT_BYTES = 64 << 20
+_COLUMN_BYTES = 2000
+"""The memory that a column takes besides its values: most tables have more columns than rows."""
 
 Filters = tuple[tuple[str, str], ...]
 Kept = TypeVar("Kept")
@@ -52,7 +54,7 @@ class KeptTables:
 
     def table(self, run: StoredRun, name: str) -> pl.DataFrame:
         """The table `name` of `run`, from memory or from its file."""
-        return self._tables.get((id(run), name), lambda: run.table(name), lambda one: int(one.estimated_size()))
+        return self._tables.get((id(run), name), lambda: run.table(name), _bytes_of)
 
     def line(self, run: StoredRun, name: str, filters: Filters, make: Callable[[], Cumulative]) -> Cumulative:
         """The line of the throughput `name` of `run`, from memory or by `make`."""
@@ -64,6 +66,10 @@ class KeptTables:
         while self.bytes > self.most_bytes and (len(self._tables) > 1 or len(self._lines) > 1):
             fuller = max(self._tables, self._lines, key=lambda kept: kept.bytes if len(kept) > 1 else -1)
             fuller.drop()
+
+
+def _bytes_of(table: pl.DataFrame) -> int:
+    return int(table.estimated_size()) + _COLUMN_BYTES * table.width
 
 
 class _Recent(Generic[Kept]):

@@ -199,8 +199,8 @@ fn hybrid_needs_fewer_bytes_than_pathload_for_the_same_error() {
     for (cross, loads) in [(Cross::Poisson, [0.3, 0.5, 0.7]), (Cross::ParetoOnOff, [0.3, 0.5, 0.7])] {
         for load in loads {
             let (error, bytes) = error_and_bytes(&method(json!({"name": "pathload"})), load, cross, count);
-            // From the cheapest on, the first that is as exact: the least number of trains, the precision, and trains at
-            // most.
+            // From the cheapest on, the first that is as exact: the least number of trains, the precision, and trains
+            // at most.
             let settings = [
                 (3, 0.3, 600),
                 (3, 0.2, 600),

@@ -6,7 +6,8 @@
 //! during the measurement.
 //!
 //! Differences: times are nanoseconds and fractions, so that there are no steps of whole microseconds; packets are
-//! paced by absolute deadlines; silences between streams vary; the rate of a fleet is the one at which its streams were sent, from their own stamps.
+//! paced by absolute deadlines; silences between streams vary; the rate of a fleet is the one at which its streams were
+//! sent, from their own stamps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,8 @@ const MODERATE_LOSS: f64 = 0.03;
 /// The mean load while probing is at most a tenth of the rate: silence of nine times a stream, and by chance up to once
 /// more, so that the streams of a fleet meet periodic cross traffic at other moments of its period.
 const SILENCE: f64 = 9.0;
-/// Gaps vary by so much of themselves: a stream that is in step with periodic cross traffic would see a trend of its own.
+/// Gaps vary by so much of themselves: a stream that is in step with periodic cross traffic would see a trend of its
+/// own.
 const UNEVEN: f64 = 0.2;
 /// The grey region's resolution is at most this.
 const MOST_GREY_BPS: f64 = 12e6;

@@ -2,13 +2,13 @@
 //!
 //! A link carries nothing for the share `A / C` of all time, so a packet that comes at a random moment meets no queue
 //! with that probability (Wolff, *Poisson arrivals see time averages*, Operations Research 30(2), 1982). A look is the
-//! shortest frame there is, and says as much about that share as a full one: of independent looks,
-//! `share (1 - share) / error²` are enough, a few thousand even on a link that is nearly full. What the looks themselves
-//! take of the link is added.
+//! shortest frame there is, and says as much about that share as a full one: of independent looks, `share (1 - share) /
+//! error²` are enough, a few thousand even on a link that is nearly full. What the looks themselves take of the link is
+//! added.
 //!
 //! Stamps are not exact, so a queue shorter than a threshold counts as none. Near zero the number of looks that met a
-//! queue of up to `x` grows as a line (where traffic comes in bursts at the link's rate) or as an exponential (of random
-//! packets): the numbers within the threshold and within twice as much tell how many of them met none.
+//! queue of up to `x` grows as a line (where traffic comes in bursts at the link's rate) or as an exponential (of
+//! random packets): the numbers within the threshold and within twice as much tell how many of them met none.
 //!
 //! All that is true of one loaded link. On other paths looks find less than trains do, and are not used then.
 
@@ -38,8 +38,8 @@ const MOST: usize = 60_000;
 /// Batches of looks: the spread of their means tells how traffic changes from one time to another. Traffic that
 /// remembers long varies more between fewer.
 const BATCHES: [usize; 2] = [16, 6];
-/// The threshold in medians of what stamps differ by where there is no queue; and in times of a full packet on the narrow
-/// link, at least and at most.
+/// The threshold in medians of what stamps differ by where there is no queue; and in times of a full packet on the
+/// narrow link, at least and at most.
 const NOISE: f64 = 2.5;
 const THRESHOLD: (f64, f64) = (1.0 / 64.0, 0.15);
 /// Another threshold, in times of that, to tell whether it matters.
@@ -185,9 +185,9 @@ struct Share {
 }
 
 impl Share {
-    /// The standard error of the share over the time that was looked at: the mean of one random moment in each of as many
-    /// steps varies as moments within one step do. Differences between neighbours tell how, if the correlation falls
-    /// exponentially with the distance (Cochran, *Sampling Techniques*, 3rd edition, 8.2 and 8.6).
+    /// The standard error of the share over the time that was looked at: the mean of one random moment in each of as
+    /// many steps varies as moments within one step do. Differences between neighbours tell how, if the correlation
+    /// falls exponentially with the distance (Cochran, *Sampling Techniques*, 3rd edition, 8.2 and 8.6).
     fn error(&self) -> f64 {
         let count = self.each.len() as f64;
         let half_square = |lag: usize| {
@@ -328,7 +328,8 @@ fn weighed((looks, of_looks): (f64, f64), ratio: &Ratio, covered: f64) -> Seen {
     let trains = ratio.available.max(1.0);
     let of_trains = ratio.error * quantile_975(ratio.freedom) / quantile_975(f64::INFINITY);
     let apart = of_looks.hypot(of_trains).max(1.0);
-    // Trains say no more than what was available if the link was idle for none or all of the time that they do not know.
+    // Trains say no more than what was available if the link was idle for none or all of the time that they do not
+    // know.
     let far = (looks - looks.clamp(ratio.least, ratio.least + ratio.unknown)) / apart;
     let one = (-far.powi(2) / 2.0).exp() / (TAU.sqrt() * apart);
     // More than trains say is no sign of other links; too much more is one of something else.

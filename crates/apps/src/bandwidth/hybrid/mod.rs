@@ -19,9 +19,9 @@
 //! is that of the ratio's own spread between trains (of runs of trains, where neighbours resemble each other), with
 //! Student's t, and less by what the trains covered of the window.
 //!
-//! Where trains show that cross traffic is random, [`looks`] says the rest: the shortest packets find how often the path
-//! has no queue, for a tenth of the data. Trains are then what they are compared with, because only trains are right
-//! where several links are loaded.
+//! Where trains show that cross traffic is random, [`looks`] says the rest: the shortest packets find how often the
+//! path has no queue, for a tenth of the data. Trains are then what they are compared with, because only trains are
+//! right where several links are loaded.
 //!
 //! A prior - from port counters, where a controller is there to ask - replaces the search for the rate and is weighed
 //! in by its own variance, which is larger over a window that is shorter than a polling period. All rates are those of

@@ -116,8 +116,8 @@ impl Hybrid {
         Some(Ratio { available, least, error, freedom, unknown, regular, even, random })
     }
 
-    /// The share of the averaging window that the trains that count span: all of it where none was forgotten, and no looks
-    /// came after them.
+    /// The share of the averaging window that the trains that count span: all of it where none was forgotten, and no
+    /// looks came after them.
     pub(super) fn spanned(&self) -> f64 {
         let window = self.begun_ns.map_or(0, |begun| self.ended_ns - begun) as f64;
         let spanned = match (self.counted_ns, self.begun_ns, self.before) {
