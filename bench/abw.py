@@ -64,12 +64,12 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
             tool = theirs.get((method, capacity, cross))
             goal = _TARGETS.get(method)
             yield Figure(
-                name=f"{method} at {capacity:g}/{cross:g} Mbit/s, |error|",
+                name=f"{method} at {capacity:g}/{cross:g} Mbit/s, size of the error",
                 unit="%",
                 ours=[abs(error) for error in errors],
                 peers={} if tool is None else {"published tool": [abs(tool)]},
                 target="" if goal is None else f"at most {goal:g} in each run",
-                met=None if goal is None else max(map(abs, errors)) <= goal,
+                met=None if goal is None else bool(max(map(abs, errors)) <= goal),
                 note=f"errors {', '.join(f'{error:+.1f}' for error in errors)} %;"
                 f" {fmean(size for _, size, _ in runs) / 1e6:.2f} MB, {fmean(took for _, _, took in runs):.1f} s",
                 summary="worst",
@@ -107,7 +107,7 @@ def _fleet(rounds: int) -> Figure:
         unit="% of a core",
         ours=shares,
         target=f"below {_FLEET_TARGET_PERCENT:g}",
-        met=max(shares) < _FLEET_TARGET_PERCENT,
+        met=bool(max(shares) < _FLEET_TARGET_PERCENT),
         note=f"{_FLEET_EDGES} edge switches at one core switch; processor time of asking, of keeping the answers and of"
         " estimating; without reading the answers from their bytes",
         summary="worst",
