@@ -164,7 +164,7 @@ def network(cells: Sequence[Cell], seed: int, processing: str = "measured") -> t
             rate=f"{cell.rate_mbit} Mbit",
             delay=f"{cell.rtt_ms / 2} ms",
             queue_a=tn.qos.Fifo(limit=tn.units.Bytes(cell.buffer_bytes)),
-            a_to_b={"loss": cell.loss} if cell.loss else None,
+            a_to_b={"loss": f"{100 * cell.loss:g} %"} if cell.loss else None,
         )
     return net
 

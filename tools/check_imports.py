@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHON_ORDER = (
     "_core",
     "errors",
+    "interpreter",
     "units",
     "ranges",
     "settings",

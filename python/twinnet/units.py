@@ -7,6 +7,7 @@ A bare number is refused where a unit is meant: ``"10 Mbit"``, never ``10``. The
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from typing import TypeAlias
 
 from twinnet.errors import BadProbability, BadQuantity
@@ -25,6 +26,7 @@ __all__ = [
     "format_size",
     "probability",
     "rate_bps",
+    "share_of_frames",
     "size_bytes",
 ]
 
@@ -165,6 +167,38 @@ def probability(value: object, what: str = "probability") -> float:
             f"the {what} {_shown(value)} is outside 0 to 1 (0 % to 100 %)", 'write for example 0.01 or "1 %"'
         )
     return number
+
+
+def share_of_frames(value: object, what: str = "share") -> float:
+    """Return the share of frames `value`, such as ``"1 %"``, as a number from 0 to 1.
+
+    A number without ``%`` is refused: tools of this field write per cent without it (``loss=1`` of Mininet and `tc`),
+    where a probability of 1 is all of the frames.
+
+    Raises
+    ------
+    BadProbability
+        When it has no ``%`` and is not 0, is outside 0 % to 100 %, or cannot be read.
+
+    Examples
+    --------
+    >>> share_of_frames("1 %")
+    0.01
+    """
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return probability(value, what)
+    try:
+        bare = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else nan
+    except ValueError:
+        bare = nan
+    if bare <= 0:
+        return probability(bare, what)
+    remedy = 'write for example "1 %"'
+    if 0 < bare <= 100:
+        meanings = [bare] if bare > 1 else [100 * bare, bare]
+        remedy = "write " + " or ".join(f'"{per_cent:g} %"' for per_cent in sorted(meanings))
+    wrong = "has no unit" if bare > 0 else "is not a share of frames"
+    raise BadProbability(f"the {what} {_shown(value)} {wrong}", remedy)
 
 
 def _shown(value: object) -> str:

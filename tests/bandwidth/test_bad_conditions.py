@@ -17,7 +17,7 @@ FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
 """Of the wire's rate, with preamble, check sequence and gap."""
 
 
-def network(*, loss: float = 0.0) -> tn.Network:
+def network(*, loss: str = "0 %") -> tn.Network:
     """h1 and x1, s1, one link of 10 Mbit/s that loses a share of the packets, s2, h2 and x2."""
     net = tn.Network(seed=1)
     left, right = net.switch("s1"), net.switch("s2")
@@ -71,7 +71,7 @@ def test_who_may_not_send_as_fast_as_the_path_can_take_is_not_wrong_in_silence(m
 
 
 def test_loss_on_the_way_leaves_hybrid_right_or_without_an_answer() -> None:
-    told = estimate(network(loss=0.02), "hybrid")
+    told = estimate(network(loss="2 %"), "hybrid")
     assert told.probe_lost > 0
     assert told.estimate_bps is None or told.estimate_bps == pytest.approx(6e6, rel=0.1)
 

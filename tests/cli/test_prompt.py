@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_lab import FakeLab, Refusal
+from lab_protocol import eventually
 from twinnet.cli.prompt.changing import link_settings
 from twinnet.cli.prompt.loop import candidates, run_lines
 from twinnet.cli.prompt.session import COMMANDS, Session
@@ -212,6 +214,41 @@ def test_pingall_shows_who_answers(fake: FakeLab, capfd: pytest.CaptureFixture[s
         "h3 -> X X",
         "*** Results: 67% dropped (2/6 received)",
     ]
+    full = typed(fake, "pingallfull h1 h2 h3", capfd)[1].splitlines()
+    assert full[1:3] == [" h1->h2: 1/1, rtt 0.050 ms", " h1->h3: 1/0"]
+    assert full[-1] == "*** Results: 67% dropped (2/6 received)"
+
+
+def test_interfaces_of_every_node_are_listed_as_mininet_does(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = typed(fake, "intfs", capfd)[1].splitlines()
+    assert lines[:2] == ["s1: s1-eth1,s1-eth2,s1-eth3,s1-eth4", "h1: h1-eth0"]
+
+
+def test_a_line_is_timed_and_its_answer_shown(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    done, out, _ = typed(fake, "time nodes", capfd)
+    assert done and out.splitlines()[1] == "s1 h1 h2 h3 h4"
+    assert re.fullmatch(r"\*\*\* Elapsed time: \d+\.\d{6} secs", out.splitlines()[-1])
+    assert "write for example: time pingall" in typed(fake, "time", capfd)[2]
+
+
+def test_windows_open_for_each_host_that_is_named(
+    fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tmp_path / "opened"
+    window = tmp_path / "x-terminal-emulator"
+    window.write_text(f"#!/bin/sh\necho \"$*\" >>{opened}\n")
+    window.chmod(0o755)
+    monkeypatch.delenv("TMUX", raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    done, _, err = typed(fake, "xterm h1 h9", capfd)
+    assert not done and "h9" in err and not opened.exists(), "none opens when a name is wrong"
+    session = Session(fake.lab, as_json=True)
+    assert session.execute("xterm h1 h2")
+    assert len(json.loads(capfd.readouterr().out)["result"]) == 2
+    assert eventually(lambda: opened.exists() and opened.read_text().count("\n") == 2)
+    hosts = sorted(line.split(" exec ")[1].split()[1] for line in opened.read_text().splitlines())
+    assert hosts == ["h1", "h2"]
 
 
 def test_captures_are_stopped_at_the_end(fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -243,7 +280,7 @@ def test_a_lab_that_has_ended_ends_the_session(fake: FakeLab) -> None:
     ("before", "some"),
     [
         ("", {"h1", "pingall", "link"}),
-        ("pin", {"pingall"}),
+        ("pin", {"pingall", "pingallfull"}),
         ("h1 ping h", {"h1", "h2", "h3", "h4"}),
         ("link s1 h", {"h1", "h4"}),
         ("link s1 h1 d", {"delay", "down", "duplicate"}),

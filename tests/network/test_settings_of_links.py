@@ -88,7 +88,7 @@ def test_each_loss_of_the_core_is_one_of_python_with_the_same_defaults() -> None
     assert bursts.keys() == core["gilbert_elliott"].keys()
     defaults = {name: one["default"] for name, one in core["gilbert_elliott"].items() if not one["required"]}
     assert defaults == {"loss_good": bursts["loss_good"], "loss_bad": bursts["loss_bad"]}
-    assert core["bernoulli"].keys() == direction_spec({"loss": 0.5})["loss"].keys() - {"model"}
+    assert core["bernoulli"].keys() == direction_spec({"loss": "50 %"})["loss"].keys() - {"model"}
 
 
 def test_files_have_the_settings_of_the_keywords() -> None:

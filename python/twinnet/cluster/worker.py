@@ -6,7 +6,6 @@ import json
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from twinnet.cluster.engine import ClusterError
 from twinnet.cluster.scratch import remove_left
 from twinnet.cluster.slot_process import SCHEDULER_GONE
 from twinnet.cluster.slots import Slot
+from twinnet.interpreter import PYTHON
 
 __all__ = ["PATIENCE_S", "serve_slots"]
 
@@ -133,7 +133,7 @@ class _Parent:
         one.starts += 1
         one.process = subprocess.Popen(
             # As the parent was found, so is the slot's package, wherever both were started.
-            [sys.executable, "-c", _PROGRAM, json.dumps(settings), package],
+            [*PYTHON, "-c", _PROGRAM, json.dumps(settings), package],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

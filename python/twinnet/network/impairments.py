@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import way_ps
 from twinnet.settings import Setting
-from twinnet.units import probability
+from twinnet.units import probability, share_of_frames
 
 __all__ = [
     "DISTRIBUTIONS",
+    "FrameShare",
     "GilbertElliott",
     "Jitter",
     "JitterTable",
     "JitterValue",
     "LossValue",
-    "Probability",
     "jitter_spec",
     "loss_spec",
 ]
@@ -124,7 +124,7 @@ def jitter_spec(value: object) -> dict[str, Any] | None:
 
 
 def loss_spec(value: object) -> dict[str, Any] | None:
-    """Return loss in the form of the lab protocol: from 0.01, ``"1 %"``, `GilbertElliott` or a mapping of its
+    """Return loss in the form of the lab protocol: from ``"1 %"``, `GilbertElliott` or a mapping of its
     parameters."""
     if value is None:
         return None
@@ -133,7 +133,7 @@ def loss_spec(value: object) -> dict[str, Any] | None:
     if isinstance(value, Mapping):
         given = cast("Mapping[Any, Any]", value)
         return GilbertElliott(**_known(given, _CHAIN, "loss", required=_CHAIN[:2])).to_spec()
-    number = probability(value, "loss")
+    number = share_of_frames(value, "loss")
     return {"model": "bernoulli", "probability": number} if number else None
 
 
@@ -147,25 +147,25 @@ def _known(value: Mapping[Any, Any], names: Sequence[str], what: str, required: 
     return dict(value)
 
 
-_PROBABILITY_SCHEMA: dict[str, Any] = {
+_SHARE_SCHEMA: dict[str, Any] = {
     "anyOf": [
-        {"type": "number", "minimum": 0, "maximum": 1},
-        {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?$", "examples": ["1 %"]},
+        {"const": 0},
+        {"type": "string", "pattern": r"^\s*([0-9.]+\s*%|0)\s*$", "examples": ["1 %"]},
     ]
 }
 
 
 @dataclass(frozen=True)
-class ProbabilitySetting(Setting):
-    """A probability: a number from 0 to 1, or text such as ``1 %``."""
+class ShareSetting(Setting):
+    """A share of frames: text such as ``1 %``, or 0."""
 
     def read(self, value: object, what: str) -> float:
         """Return the number."""
-        return probability(value, what)
+        return share_of_frames(value, what)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema: a number, or text."""
-        return _PROBABILITY_SCHEMA
+        """Return the JSON schema: text, or 0."""
+        return _SHARE_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -191,26 +191,26 @@ class JitterSetting(Setting):
 
 @dataclass(frozen=True)
 class LossSetting(Setting):
-    """A probability of loss, or a model of bursts."""
+    """A share of lost frames, or a model of bursts."""
 
     def read(self, value: object, what: str) -> dict[str, Any] | None:
         """Return the form of the lab protocol."""
         return loss_spec(value)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema: a probability, or the fields of `GilbertElliott`."""
+        """Return the JSON schema: a share, or the fields of `GilbertElliott`."""
         chain: dict[str, Any] = {
             "type": "object",
             "properties": {name: {} for name in _CHAIN},
             "required": list(_CHAIN[:2]),
             "additionalProperties": False,
         }
-        return {"anyOf": [*_PROBABILITY_SCHEMA["anyOf"], chain]}
+        return {"anyOf": [*_SHARE_SCHEMA["anyOf"], chain]}
 
 
-Probability = Annotated[float | str, ProbabilitySetting()]
-"""A number from 0 to 1, or text such as ``1 %``."""
+FrameShare = Annotated[str | Literal[0], ShareSetting()]
+"""Text such as ``1 %``, or 0."""
 JitterValue = Annotated[str | Jitter | JitterTable | Mapping[str, str | Sequence[str]], JitterSetting()]
 """``"1 ms"``, ``"1 ms normal"``, or a class."""
-LossValue = Annotated[float | str | GilbertElliott | Mapping[str, float | str], LossSetting()]
-"""A probability, or a model of bursts."""
+LossValue = Annotated[str | Literal[0] | GilbertElliott | Mapping[str, float | str], LossSetting()]
+"""A share of frames such as ``1 %``, or a model of bursts."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from twinnet.deliveries import DeliveryTrace, DeliveryTraceValue
 from twinnet.errors import BadValue, did_you_mean
-from twinnet.network.impairments import JitterValue, LossValue, Probability
+from twinnet.network.impairments import FrameShare, JitterValue, LossValue
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue
 from twinnet.ranges import FASTEST_LINE_BPS
@@ -59,11 +59,11 @@ class DirectionSettings(TypedDict, total=False):
     """Random delay besides: ``"1 ms"`` (uniform), ``"1 ms normal"``, :class:`twinnet.Jitter` or
     :class:`twinnet.JitterTable`."""
     loss: LossValue | None
-    """Probability of loss, 0 to 1 or ``"1 %"``, or :class:`twinnet.GilbertElliott`."""
-    duplicate: Probability | None
-    """Probability that a frame comes twice, 0 to 1 or ``"1 %"``."""
-    corrupt: Probability | None
-    """Probability that a frame is damaged, 0 to 1 or ``"1 %"``."""
+    """FrameShare of loss, 0 to 1 or ``"1 %"``, or :class:`twinnet.GilbertElliott`."""
+    duplicate: FrameShare | None
+    """FrameShare that a frame comes twice, 0 to 1 or ``"1 %"``."""
+    corrupt: FrameShare | None
+    """FrameShare that a frame is damaged, 0 to 1 or ``"1 %"``."""
     reorder: Switch
     """True if jitter may change the order of frames."""
     framing: Framing

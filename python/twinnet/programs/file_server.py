@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import sys
 import tempfile
 from pathlib import Path
 
+from twinnet.interpreter import PYTHON
 from twinnet.units import Size, size_bytes
 
 __all__ = ["object_of", "python_server", "served_folder"]
 
-_SERVER = (sys.executable, "-m", "twinnet.programs.python_http_server")
+_SERVER = (*PYTHON, "-m", "twinnet.programs.python_http_server")
 
 
 @functools.cache

@@ -7,11 +7,11 @@ that run in the hosts of a lab, and neither knows which generator it is.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import NotAvailable, ProgramFailed, ReportUnreadable
+from twinnet.interpreter import PYTHON
 from twinnet.programs.generators import GENERATORS, Generator
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.distributions import Summary
@@ -72,7 +72,7 @@ def generated(
         send = how.poisson if poisson and how.poisson is not None else how.sender
         command, gap_ns = send("{to}", round(packets_per_second), size, duration_s), 1e9 / round(packets_per_second)
     confined = ["--confined"] if processors is not None else []
-    observer = [sys.executable, str(_HERE / "observed.py"), str(how.port), str(size)]
+    observer = [*PYTHON, str(_HERE / "observed.py"), str(how.port), str(size)]
     protocol, port = how.ready
     asked = None if packets_per_second is None else float(round(packets_per_second))
     notes = (f"{generator} sends no payload below {size} B",) if size > payload_bytes else ()
@@ -84,7 +84,7 @@ def generated(
         how.program,
         client,
         target,
-        (sys.executable, str(_HERE / "metered.py"), "{from}", str(duration_s + _OVERTIME_S), *confined, *command),
+        (*PYTHON, str(_HERE / "metered.py"), "{from}", str(duration_s + _OVERTIME_S), *confined, *command),
         parse,
         server_argv=(*observer, f"{0.0 if poisson else gap_ns:.3f}", *_receiver(how)),
         protocol=protocol,

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from twinnet.interpreter import PYTHON
+
 __all__ = ["GENERATORS", "OURS", "PEERS", "Generator", "installed"]
 
 
@@ -85,7 +87,7 @@ def _iperf3(timer_us: int) -> Callable[[str, int, int, int], Sequence[str]]:
     return command
 
 
-_OWN = (sys.executable, "-c", "import sys; from twinnet.cli import main; sys.exit(main())")
+_OWN = (*PYTHON, "-c", "import sys; from twinnet.cli import main; sys.exit(main())")
 """Our command line, whether or not it is on the path."""
 
 

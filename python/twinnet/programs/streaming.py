@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from twinnet.errors import BadValue
+from twinnet.interpreter import PYTHON
 from twinnet.programs.clip import Clip
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.programs.video_quality import judge_video, size_of
@@ -39,7 +39,7 @@ _PS_PER_MS = 1e9
 _QUIET = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
 _PROBE = ("-analyzeduration", "500000")
 """Half a second of a stream tells what it is; by default ffmpeg takes five seconds, more than short clips have."""
-_VLC = (sys.executable, "-m", "twinnet.programs.vlc_sender")
+_VLC = (*PYTHON, "-m", "twinnet.programs.vlc_sender")
 _COPY = ("-map", "0:v:0", "-c", "copy", "-muxdelay", "0", "-muxpreload", "0", "-flush_packets", "1", "-f", "mpegts")
 
 

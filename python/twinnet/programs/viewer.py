@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from twinnet.errors import BadValue, ProgramFailed, ReportUnreadable
+from twinnet.interpreter import PYTHON
 from twinnet.programs.clip import Clip, make_clip
 from twinnet.programs.file_server import python_server, served_folder
 from twinnet.programs.transfer import Output, Transfer
@@ -109,7 +109,7 @@ def watch(
         by,
         client,
         server,
-        (sys.executable, "-m", _MODULES[by], f"http://{{to}}:{port}/{path.name}", f"{duration / 10**12:g}"),
+        (*PYTHON, "-m", _MODULES[by], f"http://{{to}}:{port}/{path.name}", f"{duration / 10**12:g}"),
         reports,
         server_argv=python_server(port, congestion_control),
         port=port,

@@ -33,7 +33,7 @@ def measured_windows(loss: float, batches: int) -> list[float]:
     """Return segments received in each round trip on a line that is never full, in batches of :data:`_BATCH_S`."""
     network = tn.Network(seed=1)
     delay = f"{_RTT_S * 500} ms"
-    network.link(network.host("a"), network.host("b"), rate="1 Gbit", delay=delay, a_to_b={"loss": loss})
+    network.link(network.host("a"), network.host("b"), rate="1 Gbit", delay=delay, a_to_b={"loss": f"{100 * loss:g} %"})
     seconds = _SKIPPED_S + batches * _BATCH_S
     with network.simulate(static_neighbours=True) as lab:
         flow = lab.start(tn.apps.tcp_bulk("a", "b", duration=f"{seconds} s", congestion_control="reno"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
@@ -11,7 +11,7 @@ from twinnet.lab.lab import Lab
 from twinnet.traffic import apps
 from twinnet.units import format_duration, format_rate, rate_bps
 
-__all__ = ["fidelity", "iperf", "iperfudp", "pingall", "pingpair"]
+__all__ = ["fidelity", "iperf", "iperfudp", "pingall", "pingallfull", "pingpair"]
 
 _PINGALL_HOSTS = 100
 _PATIENCE_S = 5
@@ -19,6 +19,35 @@ _PATIENCE_S = 5
 
 def pingall(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Ping from every host to every other; ``X`` stands for no answer."""
+    lines: list[str] = []
+    pairs = _pinged(lab, arguments)
+    for source in dict.fromkeys(pair["from"] for pair in pairs):
+        own = [pair for pair in pairs if pair["from"] == source]
+        lines.append(f"{source} -> {' '.join(pair['to'] if pair['rtt_ms'] is not None else 'X' for pair in own)}")
+    return _ping_answer(pairs, lines)
+
+
+def pingallfull(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Ping from every host to every other, and show each round trip in milliseconds."""
+    pairs = _pinged(lab, arguments)
+
+    def told(pair: Mapping[str, Any]) -> str:
+        rtt = pair["rtt_ms"]
+        return f" {pair['from']}->{pair['to']}: " + (f"1/1, rtt {rtt:.3f} ms" if rtt is not None else "1/0")
+
+    return _ping_answer(pairs, [told(pair) for pair in pairs])
+
+
+def _ping_answer(pairs: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Answer:
+    received = sum(pair["rtt_ms"] is not None for pair in pairs)
+    loss = 100 * (1 - received / len(pairs)) if pairs else 0.0
+    result = f"*** Results: {loss:.0f}% dropped ({received}/{len(pairs)} received)"
+    text = "\n".join(["*** Ping: testing ping reachability", *lines, result])
+    return Answer({"pairs": list(pairs), "loss_percent": loss}, text, received == len(pairs))
+
+
+def _pinged(lab: Lab, arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """One ping from every host to every other: of each pair the round trip in milliseconds, or ``None``."""
     hosts = list(arguments) or lab.layout.names("host")
     for name in hosts:
         lab.layout.node(name, "host")
@@ -26,22 +55,15 @@ def pingall(lab: Lab, arguments: Sequence[str]) -> Answer:
         raise BadValue(
             f"{len(hosts)} hosts are too many for pingall; at most {_PINGALL_HOSTS}", "name some: pingall h1 h2 h3"
         )
-    lines = ["*** Ping: testing ping reachability"]
     pairs: list[dict[str, Any]] = []
     for source in hosts:
         others = [name for name in hosts if name != source]
         started = [lab.start(apps.ping(source, other, count=1)) for other in others]
         lab.wait(started, f"{lab.now() + _PATIENCE_S:.6f} s")
-        words: list[str] = []
         for other, handle in zip(others, started, strict=True):
             rtt = handle.report().rtt
-            words.append(other if rtt is not None else "X")
             pairs.append({"from": source, "to": other, "rtt_ms": rtt.mean / 1e9 if rtt is not None else None})
-        lines.append(f"{source} -> {' '.join(words)}")
-    received = sum(pair["rtt_ms"] is not None for pair in pairs)
-    loss = 100 * (1 - received / len(pairs)) if pairs else 0.0
-    lines.append(f"*** Results: {loss:.0f}% dropped ({received}/{len(pairs)} received)")
-    return Answer({"pairs": pairs, "loss_percent": loss}, "\n".join(lines), received == len(pairs))
+    return pairs
 
 
 def pingpair(lab: Lab, arguments: Sequence[str]) -> Answer:

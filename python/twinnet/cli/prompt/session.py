@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "nodes": Command("nodes", "list the nodes"),
     "net": Command("net", "show which interface leads to which"),
+    "intfs": Command("intfs", "show the interfaces of every node"),
     "dump": Command("dump", "show every node with its addresses"),
     "links": Command("links", "show the links as they are now"),
     "ports": Command("ports [NAME]...", "show the counters of ports", ("node",)),
@@ -58,6 +60,7 @@ COMMANDS: dict[str, Command] = {
     "switch": Command("switch SWITCH stop | start", "take all links of a switch down, or up", ("switch", "state")),
     "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
+    "pingallfull": Command("pingallfull [HOST]...", "the same with each round trip", ("host",)),
     "pingpair": Command("pingpair [A B]", "ping between two hosts", ("host", "host")),
     "iperf": Command("iperf [A B] [5 s] [udp RATE]", "measure throughput between two hosts", ("host", "host")),
     "iperfudp": Command("iperfudp RATE [A B]", "send UDP between two hosts", ("rate", "host", "host")),
@@ -74,7 +77,8 @@ COMMANDS: dict[str, Command] = {
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
-    "terminal": Command("terminal HOST", "open a shell of a host in a new window", ("host",)),
+    "terminal": Command("terminal HOST...", "open a shell of each host in a new window", ("host",)),
+    "time": Command("time LINE", "do a line and say how long it took"),
     "source": Command("source FILE", "do the lines of a file"),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
@@ -84,10 +88,29 @@ COMMANDS: dict[str, Command] = {
 }
 """The commands by name; every other line begins with a host and is a program for it."""
 
-_ALONE = ("nodes", "net", "dump", "links", "controllers", "tunnels", "jobs")
+_AS_IN_MININET = {"xterm": "terminal", "gterm": "terminal"}
+"""Commands of Mininet's prompt by another name."""
+
+_ALONE = ("nodes", "net", "intfs", "dump", "links", "controllers", "tunnels", "jobs")
 """Commands that nothing follows, but ``|`` and a program."""
 
-_OF_NO_SWITCH = ("help", "?", "py", "px", "sh", "!", "sleep", "source", "exit", "quit", "controllers", "nodes", "net")
+_OF_NO_SWITCH = (
+    "help",
+    "?",
+    "py",
+    "px",
+    "sh",
+    "!",
+    "sleep",
+    "source",
+    "exit",
+    "quit",
+    "controllers",
+    "nodes",
+    "net",
+    "intfs",
+    "time",
+)
 """Commands whose answer does not depend on what switches do."""
 
 
@@ -114,6 +137,7 @@ class Session:
             self.names.setdefault(host.name, host)
         self._works: dict[str, Work] = {
             "nodes": showing.nodes,
+            "intfs": showing.intfs,
             "net": showing.net,
             "dump": showing.dump,
             "links": showing.links,
@@ -132,6 +156,7 @@ class Session:
             "capture": self.captures.command,
             "watch": self.watches.command,
             "pingall": measuring.pingall,
+            "pingallfull": measuring.pingallfull,
             "iperf": measuring.iperf,
             "fidelity": measuring.fidelity,
         }
@@ -175,6 +200,10 @@ class Session:
         # The bar of links|grep needs no blank before it.
         first, _, rest = re.sub(r"^(\w+)\|", r"\1 |", line).partition(" ")
         rest = rest.strip()
+        first = _AS_IN_MININET.get(first, first)
+        if first == "x":
+            # There the display goes with it, which programs here have anyway.
+            return self.answer(rest)
         if first in ("exit", "quit"):
             self.over = True
             return Answer({})
@@ -186,6 +215,8 @@ class Session:
             return _outside(rest)
         if first == "source":
             return self._source(rest)
+        if first == "time":
+            return self._timed(rest)
         if first == "sleep":
             self.lab.run_until(f"{self.lab.now() + duration_ps(rest, 'duration') / 1e12:.9f} s")
             return Answer({})
@@ -216,6 +247,16 @@ class Session:
         # No command has a digit in it: who typed one meant a host.
         known = self.lab.layout.names("host") if any(sign.isdigit() for sign in first) else list(COMMANDS)
         raise BadValue(f"{first!r} is neither a command nor a host", did_you_mean(first, known, "see: help"))
+
+    def _timed(self, line: str) -> Answer:
+        if not line:
+            raise BadValue("time needs a line", "write for example: time pingall")
+        began_s = time.monotonic()
+        answer = self.answer(line)
+        took_s = time.monotonic() - began_s
+        if answer.text and not self.as_json:
+            print(answer.text_for(terminal_columns()), flush=True)
+        return Answer({"answer": answer.data, "elapsed_s": took_s}, f"*** Elapsed time: {took_s:.6f} secs", answer.ok)
 
     def end(self) -> None:
         """Stop what the session began: its captures and samplers."""

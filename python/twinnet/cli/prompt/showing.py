@@ -13,7 +13,7 @@ from twinnet.lab.standing import standings
 from twinnet.network.link_settings import describe_direction
 from twinnet.report.text_table import table
 
-__all__ = ["dump", "flows", "jobs", "links", "net", "nodes", "ports", "tunnels"]
+__all__ = ["dump", "flows", "intfs", "jobs", "links", "net", "nodes", "ports", "tunnels"]
 
 
 _ALWAYS = ("frames", "link_bytes", "received_frames", "received_bytes", "backlog_frames")
@@ -35,6 +35,13 @@ def net(lab: Lab, arguments: Sequence[str]) -> Answer:
         wires[link["a"]["node"]].append(f"{a}:{b}")
         wires[link["b"]["node"]].append(f"{b}:{a}")
     return Answer(wires, "\n".join(f"{name} {' '.join(ends)}" for name, ends in wires.items()))
+
+
+def intfs(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Show the interfaces of each node."""
+    del arguments
+    names = {name: [port["name"] for port in node.get("ports", ())] for name, node in lab.layout.nodes.items()}
+    return Answer(names, "\n".join(f"{name}: {','.join(ports)}" for name, ports in names.items()))
 
 
 def dump(lab: Lab, arguments: Sequence[str]) -> Answer:

@@ -6,11 +6,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, NotAvailable, reason
+from twinnet.interpreter import PYTHON
 from twinnet.lab.lab import Lab
 
 __all__ = ["terminal", "window_command"]
@@ -28,12 +28,18 @@ _EMULATORS = {
 
 
 def terminal(lab: Lab, arguments: Sequence[str]) -> Answer:
-    """Open a window with a shell in a host: in tmux where the prompt runs in one, else in a terminal of the desktop."""
-    if len(arguments) != 1:
-        raise BadValue("terminal needs a host", "write for example: terminal h1")
-    host = arguments[0]
-    lab.layout.node(host, "host")
-    ours = [sys.executable, "-c", "from twinnet.cli import main; main()"]
+    """Open a window with a shell in each host: in tmux where the prompt runs in one, else in terminals of the
+    desktop."""
+    if not arguments:
+        raise BadValue("terminal needs a host", "write for example: terminal h1 h2")
+    for host in arguments:
+        lab.layout.node(host, "host")
+    return Answer([{"host": host, "pid": _open_window(lab, host)} for host in arguments])
+
+
+def _open_window(lab: Lab, host: str) -> int:
+    """Open a window with a shell in `host` and return the process that shows it."""
+    ours = [*PYTHON, "-c", "from twinnet.cli import main; main()"]
     shell = [*ours, "exec", lab.name, host, "--", os.environ.get("SHELL", "/bin/sh")]
     command = window_command(host, shell, os.environ)
     try:
@@ -42,7 +48,7 @@ def terminal(lab: Lab, arguments: Sequence[str]) -> Answer:
         raise NotAvailable(
             f"{command[0]} cannot be started: {reason(error)}", "use: twinnet exec LAB HOST sh"
         ) from None
-    return Answer({"host": host, "pid": opened.pid})
+    return opened.pid
 
 
 def window_command(title: str, shell: Sequence[str], environment: Mapping[str, str]) -> list[str]:
