@@ -9,7 +9,7 @@ import pytest
 from twinnet.interpreter import PYTHON
 
 
-@pytest.mark.parametrize("module", ["twinnet.programs.python_http_server", "twinnet.cli"])
+@pytest.mark.parametrize("module", ["twinnet.programs.python_http_server", "twinnet.lab.lab"])
 def test_a_users_file_does_not_stand_in_for_the_standard_library(module: str, tmp_path: Path) -> None:
     for name in ("http.py", "socket.py", "json.py"):
         (tmp_path / name).write_text("raise SystemExit('the file of the user was imported')\n")
