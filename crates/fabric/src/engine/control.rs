@@ -97,6 +97,15 @@ impl Fabric {
         }
     }
 
+    /// Why the peer of a connection may have ended it, where its version was not confirmed: what both hellos offered.
+    #[must_use]
+    pub fn misunderstanding(&self, node: NodeId, connection: u64) -> Option<String> {
+        match self.nodes.get(node.0 as usize) {
+            Some(Node::Switch(switch)) => switch.agent.as_ref()?.misunderstanding(connection),
+            _ => None,
+        }
+    }
+
     /// A connection ended; the switch learns it when that has come through the control channel.
     pub fn controller_closed(&mut self, node: NodeId, connection: u64) {
         let now = self.now;

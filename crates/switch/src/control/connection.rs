@@ -13,6 +13,11 @@ pub(super) struct Connection {
     pub(super) framer: Framer,
     /// The version that was agreed on; 0 until then.
     pub(super) version: u8,
+    /// The versions that both hellos offered, in words; empty until the peer's came.
+    offers: String,
+    /// The peer has said more than its hello, in the version that was agreed on. A controller that knows none of the
+    /// offered versions ends the connection instead of asking for the switch's features (OpenFlow 1.3, 6.3.1).
+    pub(super) confirmed: bool,
     pub(super) role: Role,
     pub(super) told: AsyncConfig,
     pub(super) out: Vec<u8>,
@@ -53,6 +58,8 @@ impl Connection {
             peer,
             framer: Framer::new(),
             version: 0,
+            offers: String::new(),
+            confirmed: false,
             role: Role::Equal,
             told: default_told(peer),
             out: Vec::new(),
@@ -113,6 +120,8 @@ impl Connection {
             self.ending = Some("the first message is no hello".to_owned());
             return;
         };
+        self.offers =
+            format!("this switch speaks {}, the controller {}", named(versions), offered(&hello, header.version));
         let highest = versions.iter().copied().filter(|version| hello.speaks(header.version, *version)).max();
         if let Some(version) = highest {
             self.version = version;
@@ -120,7 +129,7 @@ impl Connection {
             return;
         }
         let kind = ErrorKind::HelloFailed(HelloFailed::Incompatible);
-        let text = format!("this switch speaks {versions:?} (wire versions); offered was up to {}", header.version);
+        let text = format!("no OpenFlow version in common: {}", self.offers);
         let error = v13::Error { kind, data: text.clone().into_bytes() };
         let start = self.out.len();
         self.send_v13(header.xid, &v13::Message::Error(error));
@@ -129,6 +138,12 @@ impl Connection {
             *version = header.version.min(v13::VERSION);
         }
         self.ending = Some(text);
+    }
+
+    /// Why the peer may have ended the connection, if it did so before it confirmed the version.
+    pub(super) fn misunderstanding(&self) -> Option<String> {
+        (!self.confirmed && !self.offers.is_empty())
+            .then(|| format!("the controller closed it after the hellos: {}", self.offers))
     }
 
     /// A message of another version than the one that was agreed on.
@@ -189,8 +204,8 @@ impl Connection {
 
     pub(super) fn state(&self, connection: u64) -> ConnectionState {
         let version = match self.version {
-            v10::VERSION => Some("1.0"),
-            v13::VERSION => Some("1.3"),
+            v10::VERSION if self.confirmed => Some("1.0"),
+            v13::VERSION if self.confirmed => Some("1.3"),
             _ => None,
         };
         let role = match self.role {
@@ -201,6 +216,27 @@ impl Connection {
         let Self { messages, packet_ins, errors, .. } = *self;
         ConnectionState { connection, version, role, messages, packet_ins, errors }
     }
+}
+
+/// Wire versions by the names of their specifications, such as "1.0 and 1.3".
+fn named(versions: &[u8]) -> String {
+    let names: Vec<_> = versions
+        .iter()
+        .map(|version| match version {
+            1..=6 => format!("1.{}", version - 1),
+            other => format!("wire version {other}"),
+        })
+        .collect();
+    names.join(" and ")
+}
+
+/// What a hello offers, in words: by its bitmap, or else all up to the version of its header.
+fn offered(hello: &Hello, version: u8) -> String {
+    if hello.elements.iter().any(|element| matches!(element, v13::HelloElement::Versions(_))) {
+        let spoken: Vec<u8> = (1..32).filter(|asked| hello.speaks(version, *asked)).collect();
+        return if spoken.is_empty() { "none".to_owned() } else { named(&spoken) };
+    }
+    format!("up to {}", named(&[version]))
 }
 
 /// A fault of OpenFlow 1.3 as one of 1.0.

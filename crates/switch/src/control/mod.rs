@@ -45,6 +45,11 @@ use buffers::Buffers;
 use connection::Connection;
 use table_limits::TableLimits;
 
+/// A hello or an error (`ofp_type` 0 and 1), which confirm no version.
+fn is_greeting_or_error(message: &[u8]) -> bool {
+    matches!(message.get(1), Some(0 | 1))
+}
+
 /// Silence after which a controller is probed, and after which, unanswered, it counts as gone.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes that may wait for a controller before frames for it are dropped.
@@ -104,7 +109,7 @@ pub enum Peer {
 pub struct ConnectionState {
     /// Its number.
     pub connection: u64,
-    /// `"1.0"`, `"1.3"`, or `null` before both sides agreed.
+    /// `"1.0"`, `"1.3"`, or `null` before both sides agreed and the controller said more than its hello.
     pub version: Option<&'static str>,
     /// `"equal"`, `"master"` or `"slave"`.
     pub role: &'static str,
@@ -217,12 +222,19 @@ impl Agent {
             self.settle_with(switch, connection);
             return;
         }
+        connection.confirmed |= !is_greeting_or_error(message);
         let context = Context { agent: self, switch, lines, now, out };
         if connection.version == v13::VERSION {
             context.handle_v13(connection, message);
         } else {
             context.handle_v10(connection, message);
         }
+    }
+
+    /// Why the peer of a connection may have ended it, where its version was not confirmed: what both hellos offered.
+    #[must_use]
+    pub fn misunderstanding(&self, number: u64) -> Option<String> {
+        self.connections.get(&number).and_then(Connection::misunderstanding)
     }
 
     /// Tells the controllers what has happened.

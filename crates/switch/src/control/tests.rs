@@ -165,19 +165,43 @@ fn a_controller_learns_what_the_switch_is() {
 
 #[test]
 fn the_highest_common_version_is_agreed_on_and_none_is_an_error() {
-    let bench = Bench::new(1);
-    assert_eq!(bench.agent.state()[0].version, Some("1.0"));
+    for (version, name) in [(1, "1.0"), (4, "1.3")] {
+        let mut bench = Bench::new(version);
+        assert_eq!(bench.agent.state()[0].version, None, "its hello says only what it could speak");
+        bench.raw(1, &[version, 2, 0, 8, 0, 0, 0, 2]);
+        assert_eq!(bench.agent.state()[0].version, Some(name));
+        assert_eq!(bench.agent.misunderstanding(1), None);
+    }
     let mut bench = Bench::new(4);
-    assert_eq!(bench.agent.state()[0].version, Some("1.3"));
     bench.agent.versions = vec![4];
     bench.agent.open(2, Peer::Controller, Time::ZERO);
     bench.raw(2, &[1, 0, 0, 8, 0, 0, 0, 1]);
     let output = bench.agent.take_output();
     let (_, bytes, ending) = output.iter().find(|(number, ..)| *number == 2).unwrap();
-    assert!(ending.is_some());
+    let both = "no OpenFlow version in common: this switch speaks 1.3, the controller up to 1.0";
+    assert_eq!(ending.as_deref(), Some(both));
     // The last message: version 1, error, type 0 (hello failed), code 0 (incompatible).
     let error = bytes.len() - usize::from(u16::from_be_bytes([bytes[18], bytes[19]]));
     assert_eq!((bytes[error], bytes[error + 1], &bytes[error + 8..error + 12]), (1, 1, &[0, 0, 0, 0][..]));
+}
+
+#[test]
+fn a_controller_of_another_version_never_joins_and_both_sides_offers_are_known() {
+    let mut bench = Bench::new(4);
+    // An application of 1.4 without a bitmap: by the letter both agree on 1.3, until it refuses (hello failed).
+    bench.agent.open(2, Peer::Controller, Time::ZERO);
+    bench.raw(2, &[5, 0, 0, 8, 0, 0, 0, 1]);
+    bench.raw(2, &[4, 1, 0, 12, 0, 0, 0, 2, 0, 0, 0, 0]);
+    assert_eq!(bench.agent.state()[1].version, None);
+    let why = "the controller closed it after the hellos: this switch speaks 1.0 and 1.3, the controller up to 1.4";
+    assert_eq!(bench.agent.misunderstanding(2).as_deref(), Some(why));
+    // With a bitmap (version 5 alone) the switch itself finds nothing in common.
+    bench.agent.open(3, Peer::Controller, Time::ZERO);
+    bench.raw(3, &[5, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x20]);
+    let output = bench.agent.take_output();
+    let (.., ending) = output.iter().find(|(number, ..)| *number == 3).unwrap();
+    let both = "no OpenFlow version in common: this switch speaks 1.0 and 1.3, the controller 1.4";
+    assert_eq!(ending.as_deref(), Some(both));
 }
 
 #[test]

@@ -146,7 +146,11 @@ impl Controllers {
         let mut piece = [0; PIECE_BYTES];
         match line.read(&mut piece) {
             Heard::Nothing => {}
-            Heard::Ended(why) => return self.end(number, why, at),
+            Heard::Ended(why) => {
+                let attached = self.attached.get(&number);
+                let better = attached.and_then(|attached| at.fabric.misunderstanding(attached.node, number));
+                return self.end(number, better.unwrap_or(why), at);
+            }
             Heard::Bytes(count) => {
                 let Some(Attached { node, .. }) = self.attached.get(&number) else { return };
                 at.fabric.note_controller_backlog(*node, number, line.backlog());
