@@ -100,7 +100,7 @@ def test_the_bootstrap_repeats_by_its_seed_and_agrees_with_scipys_bca():
     [
         # Skewed enough for the acceleration to move the interval, and tied enough for ties to.
         (np.exp(1.5 * np.random.default_rng(5).standard_normal(12)), np.mean),
-        (np.array([1, 1, 1, 1, 2, 2, 3, 3, 4, 8], dtype=float), np.median),
+        (np.array([1, 1, 1, 2, 2, 6], dtype=float), np.mean),
     ],
     ids=["skewed", "tied"],
 )
