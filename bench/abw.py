@@ -23,6 +23,7 @@ from bench.figure import Figure
 from bench.quiet import Quiet
 
 TITLE = "Available bandwidth: errors on the published rows"
+MEASURES = ("bench/abw.py", "crates/apps", "python/twinnet/bandwidth", "python/twinnet/control")
 
 METHODS = ("pathload", "yaz", "assolo", "stab", "pathchirp", "spruce", "igi", "ptr", "kalman", "hybrid")
 _TARGETS = {"pathload": 10.0, "yaz": 10.0, "assolo": 10.0, "stab": 10.0, "hybrid": 5.0}
@@ -73,6 +74,9 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
                 note=f"errors {', '.join(f'{error:+.1f}' for error in errors)} %;"
                 f" {fmean(size for _, size, _ in runs) / 1e6:.2f} MB, {fmean(took for _, _, took in runs):.1f} s",
                 summary="worst",
+                goal="" if goal is None else f"{method}: at most {goal:g} % off in each run",
+                strain=None if goal is None else float(max(map(abs, errors))) / goal,
+                deterministic=True,
             )
 
 
@@ -111,6 +115,7 @@ def _fleet(rounds: int) -> Figure:
         note=f"{_FLEET_EDGES} edge switches at one core switch; processor time of asking, of keeping the answers and of"
         " estimating; without reading the answers from their bytes",
         summary="worst",
+        strain=max(shares) / _FLEET_TARGET_PERCENT,
     )
 
 

@@ -16,6 +16,7 @@ from bench.figure import Figure
 from bench.quiet import Quiet
 
 TITLE = "Analysis of captures"
+MEASURES = ("bench/analysis.py", "crates/capture", "python/twinnet/results/captures.py")
 
 PACKETS = 2_000_000
 PEER_PACKETS = 200_000
@@ -66,6 +67,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
             f"{TARGET_RATIO:g} times tshark",
             None if ratio is None else ratio >= TARGET_RATIO,
             note=f"{_STREAMS} streams of 214-byte frames; tshark: {PEER_PACKETS / 1e6:g} million, its start left out",
+            strain=None if ratio is None else TARGET_RATIO / ratio,
         )
         growth = [most - least for (_, most), least in zip(runs, small_mb, strict=True)]
         yield Figure(
@@ -76,6 +78,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
             met=max(growth) <= TARGET_GROWTH_MB,
             note=f"the greatest memory of the process, {median(most for _, most in runs):.0f} MB with the interpreter",
             summary="worst",
+            strain=max(growth) / TARGET_GROWTH_MB,
         )
 
 

@@ -16,6 +16,7 @@ from bench.sites import kernel_site, lab_site
 from bench.tcp_flow import tcp_flow
 
 TITLE = "Back-pressure: one CUBIC flow over its own 10 Mbit/s access link"
+MEASURES = ("bench/back_pressure.py", "crates/fabric", "crates/linux", "crates/queue")
 
 _DEFAULTS = "kernel HTB, defaults"
 _MININET = "HTB as Mininet"
@@ -41,7 +42,8 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     rtt = {name: [flow.rtt_us / 1000 for flow in flows] for name, flows in peers.items()}
     ours_rtt = [flow.rtt_us / 1000 for flow in ours]
     met = median(ours_rtt) < median(rtt[_DEFAULTS]) if rtt else None
-    yield Figure("mean round trip", "ms", ours_rtt, rtt, "below the kernel's HTB with defaults", met)
+    strain = median(ours_rtt) / median(rtt[_DEFAULTS]) if rtt else None
+    yield Figure("mean round trip", "ms", ours_rtt, rtt, "below the kernel's HTB with defaults", met, strain=strain)
     yield Figure(
         "throughput meanwhile",
         "Mbit/s",

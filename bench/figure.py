@@ -37,6 +37,13 @@ class Figure:
         the one farthest from 0.
     marks
         What must stand beside a value, by the peer's name (ours is ``ours``): that it is not what it looks like.
+    goal
+        The goal that the row belongs to, where several rows of a part have one together: it counts once, and is met
+        when all of them meet it. Empty: the row's own.
+    strain
+        How much of what the goal allows the row takes: more than 1 misses it. ``None`` without a goal.
+    deterministic
+        Whether a sample follows from its seed alone. One that comes again is then no repetition: see `count`.
     """
 
     name: str
@@ -48,6 +55,9 @@ class Figure:
     note: str = ""
     summary: Literal["median", "worst", "farthest"] = "median"
     marks: Mapping[str, str] = field(default_factory=dict)
+    goal: str = ""
+    strain: float | None = None
+    deterministic: bool = False
 
     def of(self, samples: Sequence[float]) -> float | None:
         """Return the value of `samples`."""
@@ -56,6 +66,10 @@ class Figure:
         if self.summary == "farthest":
             return max(samples, key=abs)
         return median(samples) if self.summary == "median" else max(samples)
+
+    def count(self, samples: Sequence[float]) -> int:
+        """Return how many repetitions `samples` are: those that a deterministic run gave alike are one."""
+        return len(set(samples)) if self.deterministic else len(samples)
 
     @property
     def value(self) -> float | None:
@@ -88,6 +102,9 @@ class Figure:
             "met": self.met,
             "note": self.note,
             "marks": dict(self.marks),
+            "goal": self.goal,
+            "strain": self.strain,
+            "deterministic": self.deterministic,
         }
 
     @classmethod
@@ -103,6 +120,10 @@ class Figure:
             told["note"],
             told["summary"],
             told["marks"],
+            # Records of parts that were measured before have neither.
+            told.get("goal", ""),
+            told.get("strain"),
+            told.get("deterministic", False),
         )
 
 

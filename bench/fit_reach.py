@@ -1,7 +1,9 @@
-"""What a source that the cable describes can reach at best, for the study ``multimedia-fitted``.
+"""What a source that the cable describes can reach at best, and what the cable's row reaches as it is, for the study
+``multimedia-fitted``.
 
 ``python -m bench.fit_reach`` counts the published figures of the five predicted cases which no such source brings
-closer to the real network than Mininet was, and says why. It reads published.csv and measures nothing.
+closer to the real network than Mininet was, and says why. Beside it stands the baseline of a prediction: to copy the
+cable's row into all cases, which takes no source and no network. It reads published.csv and measures nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +14,21 @@ import sys
 from collections import Counter
 from typing import Literal
 
-from bench.fit_source import FOLDER, cable_row
+from twinnet.study.closeness import Closeness, how_close
+from twinnet.study.published_figures import read_figures
+from twinnet.study.resolution import load_study
 
-__all__ = ["Reach", "reach"]
+from bench.fit_source import FOLDER, PACKET_BITS, cable_row
+
+__all__ = ["Reach", "copied", "reach"]
 
 Reach = Literal["open", "met by Mininet", "unlike the cable", "impossible", "not comparable"]
 STATISTICS = ("mean", "min", "max", "variance", "std")
 UNCHANGED = {("2", "10"), ("2", "100"), ("3", "8")}
 """The lines that carry the busiest second of the cable three times and more."""
+FRAMING_BYTES = {"2": 14 + 24, "3": 7}
+"""Beyond the IP packet, of the slowest line: Ethernet, and HDLC."""
+CLOSENESS: tuple[Closeness, ...] = ("closer", "as close", "farther", "not comparable")
 _Row = dict[str, str]
 
 
@@ -60,6 +69,28 @@ def _reach(real: _Row, mininet: _Row, name: str, cable: float | None) -> Reach:
     return "open"
 
 
+def copied(frame_time: bool) -> Counter[Closeness]:
+    """Return how close the cable's row is in the five predicted cases; with the time of one frame on the line as the
+    least gap where `frame_time` says so, which takes no more than the line's rate."""
+    study = load_study("multimedia-fitted")
+    reference = study.specification.reference
+    assert reference is not None
+    cable = cable_row()
+    counted: Counter[Closeness] = Counter()
+    for figure in read_figures(reference, study.beside[reference.file], study.specification):
+        topology, megabit = figure.levels["case"].removeprefix("topology-").split("-")
+        if topology == "1":
+            continue
+        value = cable.get((figure.metric, figure.statistic))
+        if frame_time and (figure.metric, figure.statistic) == ("delay", "min"):
+            value = 8 * (PACKET_BITS / 8 + FRAMING_BYTES[topology]) / (float(megabit) * 1e3)
+        if value is None:
+            # The cable has "<0.001" there: a figure that comes to nothing.
+            value = 0.0
+        counted[how_close(figure, value * figure.scale)] += 1
+    return counted
+
+
 def main() -> int:
     """Print the counts and the figures."""
     parser = argparse.ArgumentParser(prog="python -m bench.fit_reach", description="What the cable's source can reach.")
@@ -72,6 +103,9 @@ def main() -> int:
             print(f"{what}: topology {key[0]} at {key[1]} Mbit/s, {key[2]}, {key[3]}")
     print(", ".join(f"{count} {what}" for what, count in counts.items()))
     print(f"at most {counts['open']} of {comparable} can be closer: {counts['open'] / comparable:.0%}")
+    for what, frame_time in (("as it is", False), ("with one frame's time as the least gap", True)):
+        told = copied(frame_time)
+        print(f"the cable's row copied {what}: " + ", ".join(f"{told[name]} {name}" for name in CLOSENESS))
     return 0
 
 

@@ -32,6 +32,7 @@ from bench.processor_watch import ProcessorWatch
 from bench.quiet import Quiet
 
 TITLE = "Traffic generators"
+MEASURES = ("bench/generators.py", "crates/apps", "crates/linux", "python/twinnet/sockets")
 
 TARGET = "10.99.0.2"
 TARGET_RATE_PERCENT = 0.1
@@ -155,6 +156,8 @@ def _accuracy(
         f"within {TARGET_RATE_PERCENT}",
         median(rate_errors) <= TARGET_RATE_PERCENT,
         note="; ".join([whose, *(f"not measured: {name}" for name in absent)]),
+        goal=f"distance from the rate: within {TARGET_RATE_PERCENT} %",
+        strain=median(rate_errors) / TARGET_RATE_PERCENT,
     )
     gaps = [one.gap_p99_us for one in ours]
     judged = rate <= TARGET_GAP_UP_TO
@@ -169,6 +172,8 @@ def _accuracy(
         " or ".join(f"within {limit:.0f}" for limit in sorted(set(limits))) if judged else "",
         of_limit <= 1 if judged else None,
         note=whose,
+        goal="p99 error of gaps: within the limit of the sender's processor" if judged else "",
+        strain=of_limit if judged else None,
         marks={
             name: f"gaps not kept: {share:.0f} % left together"
             for name, found in (("ours", ours), *known.items())
@@ -363,6 +368,7 @@ def _unpaced(arena: Arena, peers: Mapping[str, Generator], repetitions: int, qui
         median(ours) >= TARGET_UNPACED * bare and median(ours) > max(others, default=0),
         note="both bare ones send 64 datagrams a call; the kernel cuts those of bare UDP_SEGMENT from one "
         "message, as it does ours",
+        strain=max(TARGET_UNPACED * bare, max(others, default=0)) / median(ours),
     )
 
 

@@ -14,6 +14,7 @@ from bench.machine import cpu_s, descendants, missing
 from bench.quiet import Quiet
 
 TITLE = "Idle"
+MEASURES = ("bench/idle.py", "crates/fabric", "crates/linux")
 
 HOSTS = 1000
 SWITCHES = 50
@@ -41,6 +42,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         peers,
         "below 5",
         max(ours) < TARGET_PERCENT,
+        strain=max(ours) / TARGET_PERCENT,
         note=f"{repetitions} spans of {seconds:g} s; all threads of the lab process; the peer has two ports a switch",
     )
     yield Figure(

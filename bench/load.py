@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import twinnet as tn
 
@@ -19,6 +18,14 @@ from bench.machine import missing
 from bench.quiet import Quiet
 
 TITLE = "Many busy links"
+MEASURES = (
+    "bench/load.py",
+    "crates/fabric",
+    "crates/linux",
+    "crates/queue",
+    "crates/switch",
+    "python/twinnet/results/fidelity_verdict.py",
+)
 
 LINK_BPS = 10_000_000
 PAYLOAD = 1470
@@ -59,8 +66,8 @@ class Outcome:
 
     @property
     def error_percent(self) -> float:
-        """The mean over the links."""
-        return mean(self.errors_percent)
+        """That of the link whose rate is off the most."""
+        return max(self.errors_percent, key=abs)
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
@@ -69,16 +76,16 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     for count in LINKS[:3] if quick else LINKS:
         runs = _by_turns(count, seconds, repetitions, quiet)
         yield _rate(f"{count} links of 10 Mbit/s at twice their rate", runs, _BOUNDS[count])
-        yield _valid(f"{count} links of 10 Mbit/s", runs[_OURS], judged=count <= 50)
+        yield _valid(f"{count} links of 10 Mbit/s", runs[_OURS])
     for count in PAIRS[:1] if quick else PAIRS:
         light = _several(repetitions, quiet, lambda c=count: datagrams(c, LINK_BPS, 10 * LINK_BPS, seconds))
-        yield _valid(f"{count} pairs of 10 Mbit/s on links of 100 Mbit/s", light, judged=True)
+        yield _valid(f"{count} pairs of 10 Mbit/s on links of 100 Mbit/s", light)
     bounds = _TCP_BOUNDS | _GIGABIT_BOUNDS
     for count, rate_bps in FLOWS[:2] if quick else FLOWS:
         flows = _several(repetitions, quiet, lambda c=count, r=rate_bps: streams(c, r, seconds))
         name = f"{count} TCP flow{'s' * (count > 1)} of {rate_bps / 1e6:g} Mbit/s"
         yield _rate(name, {_OURS: flows}, bounds[count, rate_bps])
-        yield _valid(name, flows, judged=(count, rate_bps) == (5, 100_000_000))
+        yield _valid(name, flows)
     if not quick:
         yield _greatest("datagrams of 1470 bytes", quiet, lambda count: datagrams(count, 2 * LINK_BPS, LINK_BPS, 2.0))
         yield _greatest(
@@ -117,13 +124,23 @@ def _several(repetitions: int, quiet: Quiet, run: Callable[[], Outcome]) -> list
 def _rate(name: str, runs: Mapping[str, Sequence[Outcome]], bound: float) -> Figure:
     found = {driver: [run.error_percent for run in theirs] for driver, theirs in runs.items()}
     ours = found.pop(_OURS)
-    met = all(abs(one) <= bound for one in ours)
-    return Figure(f"{name}: rate off by", "%", ours, found, f"within {bound:g}", met, summary="farthest")
+    return Figure(
+        f"{name}: rate of the worst link off by",
+        "%",
+        ours,
+        found,
+        f"within {bound:g}",
+        all(abs(one) <= bound for one in ours),
+        summary="farthest",
+        goal="rate of the worst link",
+        strain=max(map(abs, ours)) / bound,
+    )
 
 
-def _valid(name: str, runs: Sequence[Outcome], judged: bool) -> Figure:
+def _valid(name: str, runs: Sequence[Outcome]) -> Figure:
     valid = [float(run.state == "valid") for run in runs]
-    return Figure(f"{name}: valid runs", "", valid, {}, "all" if judged else "", all(valid) if judged else None)
+    strain = 1 + valid.count(0.0)
+    return Figure(f"{name}: valid runs", "", valid, {}, "all", all(valid), goal="all runs are valid", strain=strain)
 
 
 def _greatest(name: str, quiet: Quiet, run: Callable[[int], Outcome]) -> Figure:

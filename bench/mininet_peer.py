@@ -1,12 +1,14 @@
 """What Mininet takes to create and stop a network: run by the Python that has Mininet, in an arena with Open vSwitch.
 
-``mininet_peer.py single 200``, ``linear 100``, ``tree 4 4``; prints the seconds of creating with starting, and of
-stopping.
+``mininet_peer.py single 200``, ``linear 100``, ``tree 4 4``; prints the seconds of creating with starting, of stopping
+until Mininet returns, and until all interfaces are gone.
 """
 
+import socket
 import sys
 import time
 
+from interfaces_gone import Sentinel
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import OVSSwitch
@@ -14,6 +16,9 @@ from mininet.topo import LinearTopo, SingleSwitchTopo
 from mininet.topolib import TreeTopo
 
 TOPOLOGIES = {"single": SingleSwitchTopo, "linear": LinearTopo, "tree": TreeTopo}
+
+KEPT = {"ovs-netdev"}
+"""Open vSwitch's own, which stays when no switch is left."""
 
 
 class StandaloneSwitch(OVSSwitch):
@@ -26,12 +31,19 @@ class StandaloneSwitch(OVSSwitch):
 def main():
     """Create, start, stop."""
     setLogLevel("error")
+    before = {name for _, name in socket.if_nameindex()}
+    sentinel = Sentinel()
     begin = time.perf_counter()
     net = Mininet(topo=TOPOLOGIES[sys.argv[1]](*map(int, sys.argv[2:])), switch=StandaloneSwitch, controller=None)
     net.start()
     started = time.perf_counter()
     net.stop()
-    print(started - begin, time.perf_counter() - started)
+    returned = time.perf_counter()
+    sentinel.wait()
+    # Its switches are in the namespace of this program.
+    while {name for _, name in socket.if_nameindex()} - before - KEPT:
+        time.sleep(0.001)
+    print(started - begin, returned - started, time.perf_counter() - started)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from bench.__main__ import PARTS
 from bench.figure import Figure, shown
 from bench.record import PartRecord, read
 
-__all__ = ["PAGE", "RECORD", "filled", "missed", "table"]
+__all__ = ["PAGE", "RECORD", "filled", "goals", "missed", "table"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 PAGE = _ROOT / "docs" / "explanation" / "performance.md"
@@ -32,6 +32,7 @@ _MET = {True: "yes", False: "**no**", None: ""}
 def filled(page: str, parts: Mapping[str, PartRecord]) -> str:
     """Return `page` with what `parts` give in its places; raises `ValueError` for a place that nothing fills."""
     blocks: dict[str, Callable[[], str]] = {
+        "goals": lambda: goals(parts),
         "conditions": lambda: conditions(parts),
         "missed": lambda: missed(parts),
         **{name: lambda name=name: _part(name, parts.get(name)) for name in PARTS},
@@ -147,12 +148,41 @@ def _goal(figure: Figure) -> str:
 
 
 def _count(figure: Figure) -> int | str:
-    counts = {len(samples) for samples in (figure.ours, *figure.peers.values()) if samples}
+    counts = {figure.count(samples) for samples in (figure.ours, *figure.peers.values()) if samples}
     return "/".join(map(str, sorted(counts))) if counts else "0"
 
 
+def goals(parts: Mapping[str, PartRecord]) -> str:
+    """Return the goals of each part and its worst row. There is no sum: goals of different parts are no units of one
+    quantity, and a part may have as many rows as it likes."""
+    lines = ["| part | goals met | rows that miss | the worst row, and its goal |", "|---|---:|---:|---|"]
+    for name in PARTS:
+        part = parts.get(name)
+        if part is None:
+            lines.append(f"| `{name}` | not measured | | |")
+            continue
+        by_goal: dict[str, list[Figure]] = {}
+        for figure in part.figures:
+            if figure.met is not None:
+                by_goal.setdefault(figure.goal or figure.name, []).append(figure)
+        rows = [figure for of in by_goal.values() for figure in of]
+        if not rows:
+            lines.append(f"| `{name}` | none judged | | |")
+            continue
+        met = sum(all(figure.met for figure in of) for of in by_goal.values())
+        misses = sum(not figure.met for figure in rows)
+        lines.append(f"| `{name}` | {met} of {len(by_goal)} | {misses} of {len(rows)} | {_worst(rows)} |")
+    return "\n".join([*lines, ""])
+
+
+def _worst(rows: Sequence[Figure]) -> str:
+    """The row that takes the most of its goal."""
+    worst = max(rows, key=lambda figure: figure.strain or 0)
+    return f"{_name(worst)}: {_cell(worst, 'ours')}; {worst.target} ({_MET[worst.met]})"
+
+
 def missed(parts: Mapping[str, PartRecord]) -> str:
-    """Return all goals that are not met, and all figures that were not measured."""
+    """Return all rows that miss their goal, and all figures that were not measured."""
     lines = ["| part | figure | ours | peers | goal | |", "|---|---|---|---|---|---|"]
     for name in PARTS:
         if name not in parts:
@@ -170,11 +200,7 @@ def missed(parts: Mapping[str, PartRecord]) -> str:
                 )
         if parts[name].failure:
             lines.append(f"| `{name}` | all that would follow | | | | not measured: {parts[name].failure} |")
-    judged = [figure for part in parts.values() for figure in part.figures if figure.met is not None]
-    met = sum(figure.met is True for figure in judged)
-    return f"{met} of {len(judged)} goals are met. These are the others, and all that was not measured:\n\n" + (
-        "\n".join([*lines, ""])
-    )
+    return "\n".join([*lines, ""])
 
 
 def main() -> int:

@@ -19,6 +19,14 @@ from bench.machine import descendants
 from bench.quiet import Quiet
 
 TITLE = "QoS policies"
+MEASURES = (
+    "bench/policies.py",
+    "crates/fabric",
+    "crates/switch",
+    "python/twinnet/policies",
+    "python/twinnet/report",
+    "python/twinnet/study",
+)
 
 CLASSES = 10_000
 CLIENTS, LAYERS = 2000, 9
@@ -89,6 +97,7 @@ def _rules(repetitions: int, quiet: Quiet) -> Iterator[Figure]:
         both,
         target=f"below {RULES_TARGET_S:g}",
         met=max(both) < RULES_TARGET_S,
+        strain=max(both) / RULES_TARGET_S,
         note="the two before; making switches and hosts included",
     )
 
@@ -134,6 +143,7 @@ def _study(quiet: Quiet) -> Iterator[Figure]:
         [expected],
         target="below 30",
         met=expected < 30,
+        strain=expected / 30,
         note="scaled from the simulation above by time",
     )
 
@@ -161,6 +171,7 @@ def _pings(repetitions: int, seconds: float, quiet: Quiet) -> Figure:
         ours,
         target=f"below {PING_TARGET_PERCENT:g}",
         met=max(ours) < PING_TARGET_PERCENT,
+        strain=max(ours) / PING_TARGET_PERCENT,
         note=f"all threads of the lab process; {idle:.1f} % without pings; {answered} round trips",
         summary="worst",
     )

@@ -12,6 +12,7 @@ from bench.outcome import Outcome, growth, outcome_of
 from bench.quiet import Quiet
 
 TITLE = "Scale: a tree of model hosts on the virtual clock, each sending to another"
+MEASURES = ("bench/scale.py", "bench/scenarios.py", "crates/apps", "crates/fabric", "crates/host", "crates/lab")
 
 HOSTS = (12, 100, 1000, 10_000, 30_000, 100_000)
 QUICK_HOSTS = (12, 100, 1000)

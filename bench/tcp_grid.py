@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 import twinnet as tn
@@ -24,6 +25,7 @@ from twinnet.lab.parts import AppHandle
 
 from bench.machine import describe
 from bench.quiet import Quiet
+from bench.record import commit, now
 
 __all__ = [
     "ALGORITHMS",
@@ -41,6 +43,7 @@ __all__ = [
     "lab_name",
     "measure",
     "network",
+    "valid",
 ]
 
 Clock = Literal["wall", "virtual"]
@@ -69,6 +72,8 @@ PROCESSING: dict[str, dict[str, str]] = {
 host between an acknowledgement and the segment that it lets go: about the mean and the standard deviation of
 bench/records/host-turnaround.csv. *none* is the default of model hosts. Without it a few frames of
 buffer meet segments always at the same phase (docs/explanation/model-tcp.md)."""
+DIFFERING = 0.05
+"""The share of Linux's goodput from which on one run is not enough."""
 _PATIENCE_S = 600.0
 """How long flows alone may wait together for a quiet machine."""
 _START_S = 4
@@ -203,6 +208,8 @@ def measure(
                 "lab": lab_name(flows),
                 "place": place,
                 "seconds": seconds,
+                "commit": commit(),
+                "date": now(),
                 **_of_flow(flow, seconds),
                 **({"fidelity": fidelity} if fidelity else {}),
             }
@@ -243,6 +250,11 @@ def kept(row: Mapping[str, Any]) -> bool:
     return row["goodput_bps"] is not None and row.get("fidelity", {}).get("verdict") != "invalid"
 
 
+def valid(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of Linux, and its lab says that it can be trusted."""
+    return row["clock"] == "wall" and row["goodput_bps"] is not None and row["fidelity"]["verdict"] == "valid"
+
+
 def cell_of(row: Mapping[str, Any]) -> Cell:
     """Return the cell that a row is of."""
     return Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
@@ -260,11 +272,28 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
         for (_, seed), lab in labs.items():
             yield [(cell_of(row), row["replica"]) for row in sorted(lab, key=lambda row: row["place"])], seed
         return
-    for seed in range(wanted.seed, wanted.seed + wanted.repetitions):
+    if wanted.differing is not None:
+        # The first run of a cell is that of `--missing`.
+        differing = _differing(rows)
+        cells = [cell for cell in cells if cell in differing]
+    runs = wanted.repetitions if wanted.differing is None else wanted.differing
+    for seed in range(wanted.seed, wanted.seed + runs):
         flows = [(cell, replica) for replica in range(wanted.replicas) for cell in cells if replica == 0 or cell.loss]
         for batch in ([flow] for flow in flows) if wanted.alone else batches(flows):
             if (lab_name(batch), wanted.clock, processing, seed) not in known:
                 yield batch, seed
+
+
+def _differing(rows: Sequence[Mapping[str, Any]]) -> set[Cell]:
+    """Return the cells whose runs on both clocks differ by more than `DIFFERING`, or of which no run is valid."""
+    found: set[Cell] = set()
+    for cell in {cell_of(row) for row in rows if row["clock"] == "wall" and kept(row)}:
+        of = [row for row in rows if cell_of(row) == cell and kept(row)]
+        linux = [row["goodput_bps"] for row in of if valid(row)]
+        model = [row["goodput_bps"] for row in of if row["clock"] == "virtual" and row["processing"] == "measured"]
+        if not linux or not model or abs(fmean(model) / fmean(linux) - 1) > DIFFERING:
+            found.add(cell)
+    return found
 
 
 _Lab = tuple[list[Flow], int]
@@ -289,7 +318,10 @@ def main() -> int:
     parser.add_argument("--processing", choices=tuple(PROCESSING), default="measured", help="of model hosts")
     parser.add_argument("--alone", action="store_true", help="a lab for each flow, when the machine is quiet")
     parser.add_argument("--twins", action="store_true", help="the labs that FILE has of the wall clock, on the virtual")
-    parser.add_argument("--missing", action="store_true", help="only cells of which FILE has no row of this clock yet")
+    parser.add_argument("--missing", action="store_true", help="only cells of which FILE has no run of this clock yet")
+    parser.add_argument(
+        "--differing", type=int, metavar="N", help="N runs of cells that FILE has and where the clocks differ"
+    )
     parser.add_argument("--attempts", type=int, default=3, help="at a flow alone whose lab missed its schedule")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no lab after so long; go on later")
     wanted = parser.parse_args()
@@ -305,7 +337,6 @@ def main() -> int:
     rows: list[dict[str, Any]] = known["rows"]
     if wanted.missing:
         there = {cell_of(row) for row in rows if row["clock"] == wanted.clock and kept(row)}
-        there |= {cell_of(row) for row in known.get("earlier", []) if wanted.clock == "wall"}
         cells = [cell for cell in cells if cell not in there]
     known["machines"].append(describe())
     until = time.monotonic() + 60 * wanted.minutes

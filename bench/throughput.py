@@ -18,6 +18,7 @@ from bench.sites import Site, bare_loop_site, lab_site, switch_site
 from bench.tcp_flow import tcp_flow
 
 TITLE = "One TCP flow without rate limit, and ping"
+MEASURES = ("bench/throughput.py", "crates/fabric", "crates/linux", "crates/queue", "crates/switch")
 
 SINGLE_TARGET_GBPS = 10.0
 PING_TARGET_US = 60.0
@@ -52,6 +53,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         "at least 10",
         median(ours) >= SINGLE_TARGET_GBPS,
         note="sender, switch and receiver share the machine's cores",
+        strain=SINGLE_TARGET_GBPS / median(ours),
     )
     yield Figure(
         "one TCP flow, ten switches",
@@ -60,6 +62,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         {"one switch": ours},
         "at least half of one switch",
         median(ten) >= SINGLE_TARGET_GBPS / 2 and median(ten) >= median(ours) / 2,
+        strain=max(SINGLE_TARGET_GBPS, median(ours)) / 2 / median(ten),
     )
     yield Figure(
         "ping, one switch, median",
@@ -69,6 +72,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         "at most 60",
         median(ours_rtt) <= PING_TARGET_US,
         note=f"{pings} pings 1 ms apart, {repetitions} times",
+        strain=median(ours_rtt) / PING_TARGET_US,
     )
 
 

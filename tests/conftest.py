@@ -7,19 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import judged_runs
 import pytest
 import twinnet as tn
 from _pytest.runner import runtestprotocol
 from fake_lab import FakeLab
 from means import wrongly_skipped
-from untrusted import ATTEMPTS, labs_watched, untrusted_runs
+from untrusted import ATTEMPTS, invalid_runs, last_lab_watched
 
 _SKIPPED: dict[str, str] = {}
 """Reasons by test."""
 _WRONG: dict[str, str] = {}
 """Those that should have run, and why."""
 _MADE_AGAIN: list[str] = []
-"""Tests whose runs were not valid, and what they said."""
+"""Tests that judged an invalid run, and what it said."""
+_AGAIN: dict[str, int] = {}
+"""How often each judged test that ran was made again."""
+_TOO_OFTEN: dict[str, str] = {}
+"""Those that were in too many of the last runs, and in how many."""
 _FOLDER: pytest.StashKey[Path] = pytest.StashKey()
 
 
@@ -33,16 +38,18 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Make a test that is marked ``judged`` again when it failed on runs that were not valid: see ``untrusted.py``."""
+    """Make a test that is marked ``judged`` again when it failed on an invalid run: see ``untrusted.py``."""
     if item.get_closest_marker("judged") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports: list[pytest.TestReport] = []
     for attempt in range(1, ATTEMPTS + 1):
-        with labs_watched() as told:
+        with last_lab_watched() as told:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
         if folder := item.stash.get(_FOLDER, None):
-            told += untrusted_runs(folder)
+            told += invalid_runs(folder)
+        if any(one.when == "call" and not one.skipped for one in reports):
+            _AGAIN[item.nodeid] = attempt - 1
         if attempt == ATTEMPTS or not told or not any(one.failed and one.when == "call" for one in reports):
             break
         _MADE_AGAIN.append(f"{item.nodeid}: {' | '.join(told)}")
@@ -77,28 +84,37 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a process of pytest-xdist saw skip."""
-    _SKIPPED.update(getattr(node, "workeroutput", {}).get("skipped", {}))
+    """Take over what a process of pytest-xdist saw skip, and made again."""
+    told = getattr(node, "workeroutput", {})
+    _SKIPPED.update(told.get("skipped", {}))
+    _AGAIN.update(told.get("again", {}))
+    _MADE_AGAIN.extend(told.get("made_again", ()))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail when a test skipped that could have run here: see ``means.py``."""
+    """Fail when a test skipped that could have run here (``means.py``), or is made again too often."""
     if hasattr(session.config, "workerinput"):
         # A module that skips whole is told by no report of a test: the process that gathers hears of it here.
-        session.config.workeroutput["skipped"] = dict(_SKIPPED)
+        session.config.workeroutput.update(skipped=dict(_SKIPPED), again=dict(_AGAIN), made_again=list(_MADE_AGAIN))
         return
     _WRONG.update(wrongly_skipped(_SKIPPED))
-    if _WRONG and session.exitstatus == pytest.ExitCode.OK:
+    if _AGAIN:
+        _TOO_OFTEN.update(judged_runs.too_often(judged_runs.keep(judged_runs.file(), _AGAIN)))
+    if (_WRONG or _TOO_OFTEN) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell of them, and of what was made again."""
     if _MADE_AGAIN:
-        terminalreporter.section("made again, for a run was not valid")
+        terminalreporter.section("made again, for the run that was judged was invalid")
         for told in _MADE_AGAIN:
             terminalreporter.write_line(told)
+    if _TOO_OFTEN:
+        terminalreporter.section("made again too often", red=True)
+        for test, how_often in _TOO_OFTEN.items():
+            terminalreporter.write_line(f"{test}: {how_often}")
     if _WRONG:
         terminalreporter.section("skipped without a right to", red=True)
         for test, why in _WRONG.items():

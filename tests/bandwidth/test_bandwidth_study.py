@@ -104,9 +104,8 @@ def test_a_row_of_the_built_in_study_on_real_hosts(tmp_path: Path) -> None:
     )
     flows = results.table("flows")
     (told,) = flows.filter(flows["available_bandwidth_bps"].is_not_null()).iter_rows(named=True)
-    # What the verdict does not permit is not judged by its value: the lab itself says that it was late.
-    allowed = 0.05 if set(results.runs["fidelity"]) == {"valid"} else 0.3
-    assert told["available_bandwidth_bps"] == pytest.approx(told["available_bandwidth_true_bps"], rel=allowed)
+    # The goal of `hybrid` on every published row. An invalid run is made again.
+    assert told["available_bandwidth_bps"] == pytest.approx(told["available_bandwidth_true_bps"], rel=0.05)
 
 
 def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path: Path) -> None:

@@ -57,12 +57,29 @@ def estimate(programs: int, method: str) -> tuple[Bandwidth, float]:
 
 
 @pytest.mark.parametrize("method", ["hybrid", "ptr"])
-@pytest.mark.parametrize("strength", [0.5, 1, 3])
-def test_an_estimate_on_a_busy_machine_covers_the_truth_or_is_refused(strength: float, method: str) -> None:
+def test_a_machine_that_is_busy_by_half_gives_an_estimate_that_covers_the_truth(method: str) -> None:
+    # A refusal is honest, and one that comes each time would be worth nothing: one of three is to be an estimate.
+    for _ in range(3):
+        told, truth_bps = estimate(round(0.5 * (os.cpu_count() or 1)), method)
+        if told.estimate_bps is not None:
+            break
+        assert told.gave_up
+    covers(told, truth_bps, method)
+
+
+@pytest.mark.parametrize("method", ["hybrid", "ptr"])
+@pytest.mark.parametrize("strength", [1, 3])
+def test_an_estimate_on_a_busier_machine_covers_the_truth_or_is_refused(strength: float, method: str) -> None:
     told, truth_bps = estimate(round(strength * (os.cpu_count() or 1)), method)
     if told.estimate_bps is None:
         assert told.gave_up
-        return
+    else:
+        covers(told, truth_bps, method)
+
+
+def covers(told: Bandwidth, truth_bps: float, method: str) -> None:
+    """Assert that the interval of an estimate has the truth in it, and that what disturbed it is told."""
+    assert told.estimate_bps is not None, told.gave_up
     assert told.low_bps is not None and told.high_bps is not None
     # An interval of 95 % leaves out by chance what is close to it. A twentieth is the error that hybrid may have on the
     # wall clock; ptr, which reads the end of a rising series of gaps, may have twice that.

@@ -26,7 +26,7 @@ from bench.scenarios import (
     tree,
     udp_dumbbell_delay_s,
 )
-from bench.simulation import alike
+from bench.simulation import apart
 
 OUTCOME = Outcome(300, 100, 0.005, 0.1, 2.5, 2.0, 10, 20, 25, 30, 900, [4e6, 6e6])
 
@@ -108,10 +108,10 @@ def test_the_tree_has_all_hosts_and_a_route_to_each_subnet() -> None:
     assert net["r2"].ports[0].addresses == ("172.16.0.10/30",)
 
 
-def test_growth_and_likeness() -> None:
+def test_growth_and_the_share_of_a_tolerance() -> None:
     assert growth(100, 1000, 10, 100) == 10
-    assert alike(1.01, 1.0, 0.02)
-    assert not alike(0.97, 1.0, 0.02)
+    assert apart(1.01, 1.0, 0.02) == pytest.approx(0.5)
+    assert apart(0.97, 1.0, 0.02) == pytest.approx(1.5)
 
 
 def test_a_program_is_built_anew_when_a_source_or_the_library_changes(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from twinnet.study.resolution import STUDIES_FOLDER
 
-from bench.fit_reach import reach
+from bench.fit_reach import copied, reach
 from bench.fit_source import (
     CONTENT_BYTES,
     FOLDER,
@@ -101,4 +101,10 @@ def test_a_source_that_the_cable_describes_has_no_three_quarters_of_the_figures_
     found = reach()
     counted = Counter(found.values())
     assert counted == {"open": 47, "met by Mininet": 13, "unlike the cable": 11, "impossible": 1, "not comparable": 3}
+    readme = (FOLDER / "README.md").read_text()
+    for frame_time, row in ((False, "the cable's row, copied"), (True, "the same, with the time of one frame")):
+        told = copied(frame_time)
+        (line,) = (line for line in readme.splitlines() if line.startswith(f"| {row}"))
+        assert line.endswith(f"| {told['closer']} | {told['as close']} | {told['farther']} |")
+    assert [copied(True)[name] for name in ("closer", "as close", "farther")] == [31, 10, 30]
     assert found["3", "4", "jitter", "std"] == "impossible" and found["2", "10", "delay", "mean"] == "unlike the cable"

@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 
 from bench import __main__ as command
-from bench import performance_page, record
+from bench import load, performance_page, record
 from bench.figure import Figure
-from bench.performance_page import filled, missed, table
+from bench.performance_page import filled, goals, missed, table
 from bench.record import PartRecord
 
 FIGURES = [
@@ -61,9 +61,50 @@ def test_many_peers_have_a_column_each() -> None:
     assert lines[-1].startswith("| sum | 2.00 |")
 
 
+def test_a_run_that_gives_what_another_gave_is_no_repetition_where_nothing_but_the_seed_moves_it() -> None:
+    repeated = Figure("error", "%", [1.5] * 5, {"tool": [3.0]}, deterministic=True)
+    assert table([repeated]).splitlines()[2].endswith("| 1 |")
+    other_seeds = Figure("error", "%", [1.5, 1.5, 0.5], deterministic=True)
+    assert table([other_seeds]).splitlines()[2].endswith("| 2 |")
+    # On the wall clock equal values are measured twice all the same.
+    assert table([Figure("time", "s", [1.5] * 5)]).splitlines()[2].endswith("| 5 |")
+
+
+def test_a_goal_of_several_rows_counts_once_and_its_worst_row_is_named() -> None:
+    def row(name: str, value: float, goal: str = "within 2") -> Figure:
+        return Figure(name, "s", [value], target="within 2", met=value <= 2, goal=goal, strain=value / 2)
+
+    told = goals({"throughput": part([row("a", 1.0), row("b", 3.0), row("c", 2.5), row("alone", 0.5, "")])})
+    assert "| `throughput` | 1 of 2 | 2 of 4 | b, s: 3.00; within 2 (**no**) |" in told
+    assert "| `idle` | not measured | | |" in told
+    # No line has the sum over parts.
+    assert sum(" of " in line for line in told.splitlines()) == 1
+    assert "| `load` | none judged | | |" in goals({"load": part([Figure("stated", "s", [1.0])])})
+
+
+def test_the_rows_on_record_meet_their_goals_by_what_they_take_of_them() -> None:
+    rows = [figure for one in record.read(performance_page.RECORD).values() for figure in one.figures]
+    judged = [figure for figure in rows if figure.met is not None]
+    assert judged
+    assert [figure.name for figure in judged if figure.strain is None or figure.met != (figure.strain <= 1)] == []
+
+
+def test_rows_of_the_virtual_clock_on_record_are_marked_as_deterministic() -> None:
+    rows = record.read(performance_page.RECORD)["abw"].figures
+    assert {figure.deterministic for figure in rows if "size of the error" in figure.name} == {True}
+
+
+def test_the_rate_of_many_links_is_judged_by_the_worst_link_of_the_worst_run() -> None:
+    runs = [load.Outcome((0.01, -0.4, 0.02), "valid"), load.Outcome((0.1, 0.2, 0.0), "doubtful")]
+    found = load._rate("3 links", {"twinnet": runs}, 0.3)
+    assert (found.value, found.met) == (-0.4, False)
+    # The mean over the links of either run is within it.
+    valid = load._valid("3 links", runs)
+    assert (list(valid.ours), valid.target, valid.met) == ([1.0, 0.0], "all", False)
+
+
 def test_what_misses_has_every_goal_that_is_not_met_and_everything_not_measured() -> None:
     told = missed({"throughput": part(FIGURES, "no peer came up")})
-    assert told.startswith("1 of 2 goals are met.")
     assert "| `throughput` | delay, us | 7.00 |  | at most 5 | missed |" in told
     assert "asked of a peer that is away | 3.00 |  | half of the peer's | not judged |" in told
     assert "not measured: no peer came up" in told
@@ -78,7 +119,7 @@ def test_the_page_has_what_the_record_gives() -> None:
 
 
 def test_a_page_without_a_place_for_a_part_is_refused() -> None:
-    with pytest.raises(ValueError, match="no place for conditions, missed"):
+    with pytest.raises(ValueError, match="no place for goals, conditions, missed"):
         filled("# A page\n", {})
 
 

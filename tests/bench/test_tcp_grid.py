@@ -67,7 +67,7 @@ def test_cells_outside_of_the_tolerance_are_listed_and_missed_schedules_left_out
     record = {
         "rows": [
             row(near, 1.0e6, "valid"),
-            row(near, 1.2e6, "doubtful", place=1),
+            row(near, 1.2e6, "valid", place=1),
             row(far, 5e6, "valid"),
             row(doubted, 1e6, "invalid"),
             row(near, 1.15e6),
@@ -85,6 +85,82 @@ def test_cells_outside_of_the_tolerance_are_listed_and_missed_schedules_left_out
     assert "241 of 243 cells have no valid run" in text
     assert "- cubic, 100 Mbit/s, 50 ms, 1 BDP, 0.0% loss" in text
     assert sum(line.startswith("| ") and "BDP" in line for line in text.split("## Every cell")[1].splitlines()) == 243
+
+
+def test_a_doubtful_run_is_no_agreement_and_gives_way_to_a_valid_one() -> None:
+    only, both = (Cell(rate, 50, 1.0, 0.0, "cubic") for rate in (2, 10))
+    record = {
+        "rows": [
+            row(only, 1.8e6, "doubtful"),
+            row(only, 1.8e6),
+            row(both, 1e6, "doubtful"),
+            row(both, 9.5e6, "valid", place=1),
+            row(both, 9.5e6),
+            row(both, 9.5e6, place=1),
+        ]
+    }
+    pairs = compare(record, "measured")
+    assert (pairs[only].basis, pairs[only].difference, pairs[only].within(0.05)) == ("doubtful runs", 0, False)
+    assert (pairs[both].basis, pairs[both].by_run) == ("valid runs", ((9.5e6, 9.5e6),))
+    assert pairs[both].within(0.05)
+    text = page(record)
+    assert "| easy: Linux fills 90% of the line | 2 | 1 (50%) |" in text
+    assert "| doubtful runs | 1 | 1 | not as agreement |" in text and "| valid runs | 1 | 1 | yes |" in text
+    listed = text.split("## Cells of which only doubtful runs tell")[1].split("## Cells that are not measured")[0]
+    assert "| cubic | 2 Mbit/s |" in listed and "| cubic | 10 Mbit/s |" not in listed
+    assert "seed 1: doubtful, commit not kept |" in text
+
+
+def test_more_runs_are_made_where_the_clocks_differ_or_no_run_is_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike, apart, doubted, absent = (Cell(2, rtt, 4.0, 0.0, "reno") for rtt in (10, 50, 200, 10))
+    absent = Cell(10, 10, 4.0, 0.0, "reno")
+    rows = [row(alike, 1e6, "valid"), row(alike, 1.04e6), row(apart, 1e6, "valid"), row(apart, 1.06e6)]
+    rows += [row(doubted, 1e6, "doubtful"), row(doubted, 1e6)]
+    for one in rows:
+        one.update(lab=tcp_grid.lab_name([(tcp_grid.cell_of(one), 0)]), replica=0)
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps({"machines": [], "rows": rows}))
+    asked: list[tuple[Cell, int]] = []
+
+    def measured(flows: list[Any], clock: str, seed: int, *_: object) -> list[dict[str, Any]]:
+        ((cell, replica),) = flows
+        asked.append((cell, seed))
+        return [{**row(cell, 1e6, "valid"), "seed": seed, "lab": tcp_grid.lab_name(flows), "replica": replica}]
+
+    monkeypatch.setattr(tcp_grid, "measure", measured)
+    monkeypatch.setattr(tcp_grid.Quiet, "wait", lambda self: None)
+    only = ["--only", "rate_mbit=2,10", "--only", "buffer_bdp=4.0", "--only", "loss=0.0", "--only", "algorithm=reno"]
+    monkeypatch.setattr("sys.argv", ["tcp_grid", "--alone", "--differing", "3", "--json", str(path), *only])
+    assert tcp_grid.main() == 0
+    assert {seed for cell, seed in asked if cell == alike} == set()
+    assert {seed for cell, seed in asked if cell == apart} == {2, 3}
+    # A doubtful run of the first seed is there; valid ones of others stand beside it.
+    assert {seed for cell, seed in asked if cell == doubted} == {2, 3}
+    # What has no run yet is for --missing.
+    assert {seed for cell, seed in asked if cell == absent} == set()
+
+
+def test_a_mean_without_its_runs_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell(10, 50, 1.0, 0.0, "reno")
+    earlier = [{**asdict(cell), "runs": 1, "mean_mbit": 8.0, "least_mbit": 8.0, "most_mbit": 8.0}]
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps({"machines": [], "earlier": earlier, "rows": []}))
+    asked: list[Cell] = []
+
+    def measured(flows: list[Any], clock: str, seed: int, *_: object) -> list[dict[str, Any]]:
+        asked.append(flows[0][0])
+        return [{**row(flows[0][0], 8e6, "valid"), "lab": tcp_grid.lab_name(flows), "replica": 0}]
+
+    monkeypatch.setattr(tcp_grid, "measure", measured)
+    monkeypatch.setattr(tcp_grid.Quiet, "wait", lambda self: None)
+    only = ["rate_mbit=10", "rtt_ms=50", "buffer_bdp=1.0", "loss=0.0", "algorithm=reno"]
+    narrowed = [word for condition in only for word in ("--only", condition)]
+    monkeypatch.setattr("sys.argv", ["tcp_grid", "--alone", "--missing", "--json", str(path), *narrowed])
+    for _ in range(2):
+        assert tcp_grid.main() == 0
+        assert asked == [cell]
 
 
 def test_runs_are_paired_by_the_losses_that_they_met() -> None:

@@ -236,7 +236,7 @@ def test_windows_open_for_each_host_that_is_named(
 ) -> None:
     opened = tmp_path / "opened"
     window = tmp_path / "x-terminal-emulator"
-    window.write_text(f"#!/bin/sh\necho \"$*\" >>{opened}\n")
+    window.write_text(f'#!/bin/sh\necho "$*" >>{opened}\n')
     window.chmod(0o755)
     monkeypatch.delenv("TMUX", raising=False)
     monkeypatch.setenv("DISPLAY", ":0")

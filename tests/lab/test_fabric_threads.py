@@ -76,18 +76,18 @@ def test_hosts_reach_each_other_and_nothing_is_lost_between_the_parts(threads: i
     assert parts["expected_largest_share"] < 1.15 / threads
 
 
+@pytest.mark.judged
+@pytest.mark.quiet
 def test_tcp_fills_the_link_between_two_parts() -> None:
     with chain().emulate(fabric_threads=2) as lab:
         flow = lab.start(tn.apps.tcp_bulk("a1", "a4", duration="2 s"))
         assert lab.wait([flow], until="10 s")
         sender, receiver = flow.reports()
-        verdict = lab.fidelity().verdict()
     received = receiver.flow(flow.flow or 0)
     assert received is not None
     assert received.bytes == sender.flows[0].bytes
-    # Of 50 Mbit/s framing leaves 47.1; a machine with other work than this costs some, and the run says so.
-    least_bps = {"valid": 46e6, "doubtful": 44e6, "invalid": 20e6}[verdict.state]
-    assert least_bps < received.throughput_bps < 47.2e6, verdict
+    # Of 50 Mbit/s framing leaves 47.1; the start costs some round trips.
+    assert 46e6 < received.throughput_bps < 47.2e6
 
 
 def test_captures_on_both_sides_of_a_cut_link_show_the_same_frames(tmp_path: Path) -> None:

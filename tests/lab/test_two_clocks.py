@@ -137,14 +137,12 @@ def test_a_tcp_transfer_fills_the_line_and_arrives_whole(start: Start) -> None:
         flow = lab.start(tn.apps.tcp_bulk("h1", "h4", size="2 MB"))
         assert lab.wait([flow], until="20 s")
         report = flow.report()
-        verdict = lab.fidelity().verdict()
     assert report.bytes == 2_000_000
     assert report.errors == ()
     # 10 Mbit/s less headers and framing is 9.415 Mbit/s of payload between the first arrival and the last. The ten
     # segments that begin fill the way of 10 ms, and the 50 frames of the queue are 60 ms, more than the way: the line
-    # is busy all the time, but for a frame or two around a loss. A machine that did not keep up says so.
-    least_bps = {"valid": 9.3e6, "doubtful": 9.2e6, "invalid": 7.0e6}[verdict.state]
-    assert least_bps < report.throughput_bps < 9.42e6, verdict
+    # is busy all the time, but for a frame or two around a loss.
+    assert 9.3e6 < report.throughput_bps < 9.42e6
 
 
 def test_http_fetches_what_was_asked_for(start: Start) -> None:

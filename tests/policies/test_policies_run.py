@@ -168,9 +168,13 @@ def test_a_written_policy_needs_no_controller() -> None:
     net = templates.dumbbell(2, rate="10 Mbit")
     compile_policy(net, policies.find_policy("basic-cbq"), Enforcement(["s1"])).write_into(net)
     with net.simulate(seed=1) as lab:
-        assert lab.start(apps.ping("h1", "h3", count=3, interval="10 ms")).report is not None
+        ping = lab.start(apps.ping("h1", "h3", count=3, interval="10 ms"))
         lab.run_until("1 s")
-        assert lab.reports()[0].flows[0].lost == 0
+        report, ports = ping.report(), lab.ports()
+    assert report.rtt is not None
+    assert (report.rtt.count, report.lost) == (3, 0)
+    # It is the policy that stands there, and no default.
+    assert any(described.get("classes") for described in ports if described["port"].startswith("s1-"))
 
 
 def test_runs_of_one_seed_are_the_same_event_by_event() -> None:

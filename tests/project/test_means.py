@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from means import MEANS, means_of, wrongly_skipped
+from means import LEAST, MEANS, main, means_of, wrongly_skipped
 
 TESTS = Path(__file__).parents[1]
 
@@ -80,6 +80,21 @@ def test_a_run_with_such_a_skip_fails(tmp_path: Path, reason: str, status: int) 
     )
     assert done.returncode == status, done.stdout
     assert ("skipped without a right to" in done.stdout) == bool(status)
+
+
+@pytest.mark.parametrize(("lacks", "status"), [("", 0), ("vlc,top", 0), ("vlc,tshark,faucet", 1)])
+def test_the_integration_fails_without_the_least_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lacks: str, status: int
+) -> None:
+    monkeypatch.setenv("TWINNET_LACKS", lacks)
+    assert main(["--least"]) == status
+    assert capsys.readouterr().out.endswith("this machine lacks tshark, faucet\n") == bool(status)
+
+
+def test_the_least_set_has_names_and_the_integration_asks_for_it() -> None:
+    assert set(LEAST) <= set(MEANS)
+    script = (TESTS.parent / ".ci" / "run").read_text()
+    assert "means.py --least" in script and script.index("means.py --least") < script.index("make check")
 
 
 def test_each_means_can_be_looked_for() -> None:

@@ -95,6 +95,32 @@ def test_the_bootstrap_repeats_by_its_seed_and_agrees_with_scipys_bca():
     assert first.high == pytest.approx(theirs.high, abs=tolerance)
 
 
+@pytest.mark.parametrize(
+    ("samples", "statistic"),
+    [
+        # Skewed enough for the acceleration to move the interval, and tied enough for ties to.
+        (np.exp(1.5 * np.random.default_rng(5).standard_normal(12)), np.mean),
+        (np.array([1, 1, 1, 2, 2, 6], dtype=float), np.mean),
+    ],
+    ids=["skewed", "tied"],
+)
+def test_the_bootstrap_of_skewed_and_of_tied_samples_is_scipys(samples, statistic):
+    from scipy import stats as reference
+
+    ours = stats.bootstrap_interval(samples, statistic=lambda values: float(statistic(values)), seed=3)
+    rng = np.random.default_rng(4)
+    theirs = reference.bootstrap((samples,), statistic, n_resamples=20_000, rng=rng).confidence_interval
+    width = theirs.high - theirs.low
+    assert ours.low == pytest.approx(theirs.low, abs=0.04 * width)
+    assert ours.high == pytest.approx(theirs.high, abs=0.04 * width)
+
+
+def test_a_bootstrap_whose_draws_all_lie_below_the_estimate_has_an_interval():
+    # A draw with replacement never has as many different values as twenty that all differ.
+    different = stats.bootstrap_interval(range(20), lambda values: float(len(np.unique(values))), resamples=500)
+    assert 10 < different.low <= different.high < 20 == different.estimate
+
+
 def test_the_t_interval_covers_the_mean_as_often_as_it_says():
     generator = np.random.default_rng(11)
     intervals = [stats.t_interval(generator.normal(5, 1, 6), 0.9) for _ in range(1000)]

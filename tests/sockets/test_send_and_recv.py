@@ -404,3 +404,59 @@ def test_distributions_are_read_from_text() -> None:
     ):
         with pytest.raises(BadValue, match=told):
             Distribution.parse(text, "gap")
+
+
+def test_a_trace_is_repeated_and_silences_send_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("1 ms, 100 B\n2 ms, 200 B\n")
+    clocks = ["--clock-port", "5019"]
+    found = pair(
+        ["127.0.0.1", "--trace", str(trace), "--repeat", "--duration", "200 ms", *clocks],
+        ["127.0.0.1", "--pps", "200", "--payload", "100 B", "--on", "constant(100 ms)", "--off", "constant(100 ms)",
+         "--duration", "600 ms", *clocks],
+        ["127.0.0.1", "--pps", "20000", "--packets", "2000", "--payload", "100 B", "--gather", *clocks],
+        ["127.0.0.1", "--protocol", "tcp", "--bytes", "1 MB", "--congestion-control", "reno", *clocks],
+        recv=clocks,
+    )  # fmt: skip
+    repeated, talking, gathered, stream = heard(found)
+    # Two datagrams in 3 ms, and the mean of both sizes.
+    assert 130 <= repeated["packets"] <= 134 and repeated["bytes"] / repeated["packets"] == pytest.approx(150, abs=2)
+    # Half of 600 ms is silence.
+    assert talking["packets"] == pytest.approx(60, abs=2)
+    assert (gathered["packets"] + gathered["lost"], stream["bytes"]) == (2000, 1_000_000)
+    # Both ends used the port that was named: clocks were compared.
+    assert all(one["clock"]["same_clock"] for one in (repeated, talking, gathered))
+
+
+def test_a_voice_with_silences_sends_less() -> None:
+    call = ["127.0.0.1", "--voice", "G.711", "--duration", "2 s", "--seed", "3"]
+    whole, suppressed = heard(pair(call, [*call, "--silence-suppression"]))
+    assert suppressed["packets"] < 0.8 * whole["packets"] and suppressed["packets"] > 0
+
+
+@pytest.mark.parametrize(("family", "starts"), [("-4", "127.0.0.1:"), ("-6", "[::1]:")])
+def test_of_a_name_with_both_families_the_one_that_is_asked_for_is_used(
+    tmp_path: Path, family: str, starts: str
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 both\n::1 both\n")
+    wanted = {"recv": ["--json"], "sends": [["both", family, "--pps", "500", "--packets", "20", "--json"]]}
+    script = 'mount --bind "$1" /etc/hosts && exec "$2" "$3" "$4"'
+    command = [
+        *NAMESPACES,
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        str(hosts),
+        sys.executable,
+        str(PAIR),
+        json.dumps(wanted),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if "unshare failed" in done.stderr:
+        pytest.skip(f"user namespaces are refused here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    (flow,) = heard(json.loads(done.stdout))
+    assert flow["from"].startswith(starts) and flow["packets"] == 20

@@ -52,6 +52,29 @@ def test_sides_that_measure_the_same_are_compared(check: str) -> None:
     assert parse_check(check, NAMES)
 
 
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("mean(delay) > 3 parsec", "column 15 of 'mean(delay) > 3 parsec': '3 parsec' has an unknown unit"),
+        ("1 Mbit < throughput", "column 10 of '1 Mbit < throughput': throughput is a measurement"),
+        ("mean(delay) >", "column 14 of 'mean(delay) >': expected a number, a parameter or a measured quantity, found"),
+        ("mean(throughput, during=[0, mean(delay)]) > 1 Mbit", "a window's bounds are not measured"),
+        ("mean(throughput, during=[0, mean(delay)]) > 1 Mbit", "column 29 of"),
+        (
+            "mean(delay) > lenght",
+            "column 15 of 'mean(delay) > lenght': unknown parameter 'lenght'; did you mean 'length'",
+        ),
+        ("mean(delay", "column 11 of 'mean(delay': expected ')', found the end"),
+        ("mean(3) > 1", "column 6 of 'mean(3) > 1': expected a measurement, found '3'"),
+        ("mean(delay) ms > 3", "column 13 of 'mean(delay) ms > 3': expected a comparison"),
+    ],
+)
+def test_what_is_no_check_is_refused_at_its_column(check: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse_check(check, NAMES)
+    assert message in str(caught.value)
+
+
 def test_a_published_value_measures_what_stands_beside_it() -> None:
     assert unit_of_side("mean(throughput) - 3 kbit", NAMES) == "bit/s"
     with pytest.raises(ValueError, match="5 ms is a time, and what is wanted here is a rate"):

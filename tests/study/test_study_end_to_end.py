@@ -80,7 +80,9 @@ def test_every_flow_is_in_the_tables_and_nobody_received_more_than_was_sent(ran)
 
 
 def test_the_intervals_add_up_to_the_totals(ran):
-    for path in run_folders(ran[0]):
+    folders = run_folders(ran[0])
+    assert folders
+    for path in folders:
         totals = pl.read_parquet(path / "flows.parquet").filter(pl.col("role") == "sink")
         parts = pl.read_parquet(path / "intervals.parquet").filter(pl.col("role") == "sink")
         summed = parts.group_by("flow").agg(pl.col("payload_bytes").sum().alias("parts"))

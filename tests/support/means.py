@@ -3,7 +3,7 @@ when they skip for want of it, and a look whether it is here.
 
 A test that skips for a reason without a name, or for want of something that is here, fails the whole run. Where
 ``TWINNET_LACKS`` is set, it has the say: what it does not name is here. ``python tests/support/means.py`` prints what
-this machine lacks, in that form.
+this machine lacks, in that form; with ``--least`` it fails when one of `LEAST` is among it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MEANS", "lacking", "means_of", "wrongly_skipped"]
+__all__ = ["LEAST", "MEANS", "lacking", "means_of", "wrongly_skipped"]
 
 VARIABLE = "TWINNET_LACKS"
 
@@ -117,6 +117,7 @@ MEANS: dict[str, Means] = {
     "ffmpeg": Means(r"ffmpeg.* not installed", _programs("ffmpeg")),
     "vlc": Means(r"(VLC|vlc).* not installed", _programs("vlc")),
     "tshark": Means(r"tshark.* not installed", _programs("tshark")),
+    "ping": Means(r"\bping is not installed", _programs("ping")),
     "iperf3": Means(r"iperf3.* not installed", _programs("iperf3")),
     "iperf": Means(r"iperf( and wget)? not installed", _programs("iperf")),
     "wget": Means(r"wget not installed", _programs("wget")),
@@ -139,6 +140,9 @@ MEANS: dict[str, Means] = {
     "dev-full": Means(r"no /dev/full", lambda: Path("/dev/full").exists()),
 }
 """By name."""
+
+LEAST = ("labs", "iperf", "iperf3", "ping", "tshark", "ffmpeg", "open-vswitch", "os-ken", "faucet")
+"""What the continuous integration must have: without it, most of what is compared with others would skip unseen."""
 
 
 def means_of(reason: str) -> list[str]:
@@ -174,5 +178,17 @@ def wrongly_skipped(reasons: dict[str, str]) -> dict[str, str]:
     return wrong
 
 
+def main(arguments: list[str]) -> int:
+    """Print what is lacking; with ``--least`` return 1 when that is too much."""
+    absent = lacking()
+    if arguments != ["--least"]:
+        print(",".join(absent))
+        return 0
+    needed = [name for name in LEAST if name in absent]
+    if needed:
+        print(f"the continuous integration must have {', '.join(LEAST)}; this machine lacks {', '.join(needed)}")
+    return 1 if needed else 0
+
+
 if __name__ == "__main__":
-    print(",".join(lacking()))
+    sys.exit(main(sys.argv[1:]))

@@ -171,3 +171,24 @@ def test_what_cannot_be_is_refused_in_one_line(network: PrivateNetwork) -> None:
     keys = ("--private-key", "/nowhere/key.pem", "--certificate", "/nowhere/cert.pem")
     status, said = refusal(network, "--port", "e1", "--listen", "pssl:6658", *keys)
     assert status == 1 and "'/nowhere/key.pem' cannot be read" in said and "\n" not in said
+
+
+ECHO = """
+import socket, sys, time
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as switch:
+    switch.sendall(bytes([4, 0, 0, 8, 0, 0, 0, 1]))
+    begin = time.monotonic()
+    switch.sendall(bytes([4, 2, 0, 8, 0, 0, 0, 2]))
+    heard = b""
+    while bytes([4, 3, 0, 8, 0, 0, 0, 2]) not in heard:
+        heard += switch.recv(1000)
+    print(time.monotonic() - begin)
+"""
+
+
+def test_messages_of_control_take_the_delay_that_is_asked_for_each_way(network: PrivateNetwork) -> None:
+    alone = Alone(network, "--port", "e1", "--listen", "ptcp:16653:127.0.0.1", "--control-delay", "150 ms")
+    took_s = float(network.here.run(sys.executable, "-c", ECHO, "16653"))
+    # There and back; a busy machine is later, and nothing is earlier.
+    assert 0.3 <= took_s < 5
+    alone.end(signal.SIGTERM)

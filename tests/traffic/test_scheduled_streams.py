@@ -111,7 +111,8 @@ def test_segments_requests_and_replies_carry_the_code_point(clock: str, version:
     with network.simulate() if clock == "virtual" else network.emulate() as lab:
         to = lab.layout.address("h2", version)
         capture = lab.capture("h1-eth0", str(path))
-        source = tn.apps.tcp_source("h1", to, rate="1 Mbit", dscp=46, duration="100 ms")
+        # By a number of writes: it has as long to connect as a busy machine takes.
+        source = tn.apps.tcp_source("h1", to, rate="1 Mbit", dscp=46, writes=9)
         sink = lab.start(tn.apps.tcp_sink("h2"))
         handles = [lab.start(source), lab.start(tn.apps.ping("h1", to, dscp=10, interval="10 ms", count=3))]
         assert lab.wait(handles, until=tn.units.Picoseconds(lab.now_ps() + 5 * 10**12))
@@ -126,6 +127,32 @@ def test_segments_requests_and_replies_carry_the_code_point(clock: str, version:
     kinds = {one.head[0]: one.traffic_class for one in packets if one.protocol in (ICMP, ICMPV6) and one.payload == 64}
     # As Linux answers: with the traffic class of the request.
     assert kinds == ({8: 10 << 2, 0: 10 << 2} if version == 4 else {128: 10 << 2, 129: 10 << 2})
+
+
+@pytest.mark.parametrize("clock", ["virtual", pytest.param("wall", marks=needs_a_lab)])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_reset_of_a_connection_that_was_given_up_has_the_code_point_of_what_it_answers(
+    clock: str, version: int, tmp_path: Path
+) -> None:
+    """The host's own: no app's socket is left that could mark it. Linux takes the class of the segment it refuses."""
+    network, path = tn.Network(seed=3), tmp_path / "reset.pcapng"
+    # The answer comes after 160 ms, when the source has given up.
+    network.link(network.host("h1"), network.host("h2"), rate="1 Gbit", delay="80 ms")
+    with network.simulate() if clock == "virtual" else network.emulate() as lab:
+        to = lab.layout.address("h2", version)
+        known = lab.start(tn.apps.ping("h1", to, count=1))
+        assert lab.wait([known], until=tn.units.Picoseconds(lab.now_ps() + 5 * 10**12))
+        capture = lab.capture("h1-eth0", str(path))
+        sink = lab.start(tn.apps.tcp_sink("h2"))
+        source = lab.start(tn.apps.tcp_source("h1", to, rate="1 Mbit", dscp=46, duration="100 ms"))
+        assert lab.wait([source], until=tn.units.Picoseconds(lab.now_ps() + 5 * 10**12))
+        lab.run_until(tn.units.Picoseconds(lab.now_ps() + 10**12))
+        capture.stop()
+        del sink
+        assert source.reports()[0].flows[0].errors == ("no connection was made within the flow's duration",)
+    segments = [(one.head[13], one.traffic_class) for one in captured_ip(path) if one.protocol == TCP]
+    syn, answer, reset = 0x02, 0x12, 0x04
+    assert segments == [(syn, 46 << 2), (answer, 0), (reset, 0)]
 
 
 @needs_a_lab

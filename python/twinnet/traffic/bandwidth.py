@@ -78,6 +78,12 @@ def bandwidth_method(
         if method != "hybrid":
             raise BadValue(f"{method} does not use a prior", "leave prior_window out")
         found["prior_window_ns"] = run_time_ps(prior_window, "prior_window") / 1000
+    for name, value, of, wanted in (
+        ("prior_std", prior_std, "prior", prior),
+        ("prior_window", prior_window, "prior_std", prior_std),
+    ):
+        if value is not None and wanted is None:
+            raise BadValue(f"{name} tells of {of}, which is not given", f"give {of} too, or leave {name} out")
     return found | dict(settings or {})
 
 

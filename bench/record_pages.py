@@ -1,0 +1,126 @@
+"""``python -m bench.record_pages``: write the numbers on other pages that a record has.
+
+On each of `PAGES`, everything between ``<!-- record: NAME -->`` and ``<!-- end -->`` is written from the records of the
+benchmarks; the rest is prose. ``--check`` writes nothing, and tells by the status whether the pages have what the
+records give. docs/explanation/performance.md and tcp-beside-linux.md are made as a whole: `bench.performance_page`,
+`bench.tcp_grid_table`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench.figure import Figure, shown
+from bench.performance_page import RECORD
+from bench.record import PartRecord, read
+from bench.tcp_grid import Cell
+from bench.tcp_grid_table import RECORD as GRID
+from bench.tcp_grid_table import TOLERANCE, compare
+
+__all__ = ["PAGES", "filled", "words"]
+
+_ROOT = Path(__file__).resolve().parent.parent
+PAGES = (
+    _ROOT / "README.md",
+    _ROOT / "docs" / "explanation" / "fidelity.md",
+    _ROOT / "docs" / "explanation" / "model-tcp.md",
+)
+_BLOCK = re.compile(r"(<!-- record: (?P<name>[a-z_]+) -->).*?(<!-- end -->)", re.DOTALL)
+
+
+def words() -> dict[str, str]:
+    """Return what the records say, by the name of its place."""
+    told: dict[str, Callable[[], str]] = {
+        "bursts": lambda: _bursts(read(RECORD)),
+        "phase_effects": _phase_effects,
+        "tcp_cells": _tcp_cells,
+    }
+    return {name: say() for name, say in told.items()}
+
+
+def filled(page: str, told: Mapping[str, str]) -> str:
+    """Return `page` with what is `told` in its places; raises `ValueError` for a place that nothing fills."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group("name")
+        if name not in told:
+            raise ValueError(f"the page has a place for {name!r}; there are {', '.join(told)}")
+        return f"{match.group(1)}{told[name]}{match.group(3)}"
+
+    return _BLOCK.sub(fill, page)
+
+
+def _figure(part: PartRecord, name: str) -> Figure:
+    (found,) = (figure for figure in part.figures if figure.name == name)
+    return found
+
+
+def _bursts(parts: Mapping[str, PartRecord]) -> str:
+    """What a receiving host sees of the promise of a line."""
+    part = parts["line_rate"]
+    seen: list[str] = []
+    for rate, text in ((100, "100 Mbit/s"), (1000, "1 Gbit/s")):
+        figure = _figure(part, f"{rate} Mbit/s: fullest 10 ms beyond rate + 1 frame")
+        seen.append(f"{shown(figure.value)} frames at {text}")
+    count = len(_figure(part, "1000 Mbit/s: fullest 10 ms beyond rate + 1 frame").ours)
+    return (
+        f"the fullest 10 ms of an overdriven line held {' and '.join(seen)} beyond the rate and"
+        f" one frame (the worst of n = {count} runs by `python -m bench line_rate`, {part.begin[:10]}, commit"
+        f" {part.commit})"
+    )
+
+
+def _tcp_cells() -> str:
+    """How many cells of the grid agree."""
+    record = json.loads(GRID.read_text(encoding="utf-8"))
+    measured, none = (compare(record, processing) for processing in ("measured", "none"))
+    within, without = (sum(one.within(TOLERANCE) for one in pairs.values()) for pairs in (measured, none))
+    hard = [one for one in measured.values() if one.linux is not None and not one.easy]
+    of_hard = sum(one.within(TOLERANCE) for one in hard)
+    return (
+        f"of a grid of {len(measured)} cells, {within} are within {TOLERANCE:.0%} ({without} without the hosts'"
+        f" processing time), and of the {len(hard)} hard ones {of_hard}"
+    )
+
+
+def _phase_effects() -> str:
+    """The cells in which a few frames of buffer meet segments always at the same phase."""
+    record = json.loads(GRID.read_text(encoding="utf-8"))
+    measured, none = (compare(record, processing) for processing in ("measured", "none"))
+    lines = [
+        "",
+        "",
+        "| control, buffer | Linux | model, no processing time | 30 us, standard deviation 20 us |",
+        "|---|---:|---:|---:|",
+    ]
+    for share in (0.25, 1.0):
+        for control, name in (("reno", "NewReno"), ("cubic", "CUBIC")):
+            cell = Cell(10, 10, share, 0.0, control)
+            one = measured[cell]
+            frames = cell.buffer_bytes // 1514
+            lines.append(f"| {name}, {frames} frames | {one.linux} | {none[cell].model} | {one.model} |")
+    return "\n".join([*lines, "", ""])
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(prog="python -m bench.record_pages", description="Write numbers on pages.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page differs")
+    wanted = parser.parse_args()
+    told, different = words(), 0
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        made = filled(page, told)
+        different += made != page
+        if not wanted.check:
+            path.write_text(made, encoding="utf-8")
+    return 1 if wanted.check and different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

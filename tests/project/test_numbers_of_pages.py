@@ -1,0 +1,106 @@
+"""A table of results on a page is made from a record, or says what measured it: command, date, commit and n."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import record_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE_WHOLE = {
+    "docs/explanation/performance.md": "test_records.py",
+    "docs/explanation/tcp-beside-linux.md": "test_tcp_grid.py",
+    "docs/explanation/validation.md": "make validate-check",
+    # Settings and no results.
+    "docs/reference/built-in-policies.md": "test_policy_layout.py",
+}
+"""Pages that are made as a whole, and what checks it."""
+NOT_YET = {
+    "docs/explanation/available-bandwidth.md": {
+        "## Times of sending",
+        "## How far each is right",
+        "## Tight but not narrow",
+        "## Counters that are coarse, late or withheld",
+        "## hybrid at every load",
+    },
+    "python/twinnet/studies/bandwidth-conditions/README.md": {"## What to expect"},
+}
+"""Sections whose tables tell command and n, and neither date nor commit. None may join them; one that is mended is
+taken out."""
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "python/twinnet/studies").glob("*/README.md")),
+]
+_RECORD = re.compile(r"<!-- record: \w+ -->.*?<!-- end -->", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\**\d[\d ,/.()%]*\**(?: (?:to|/) [\d.,]+)?(?: (?:wrong|[kMG]?bit/s|[num]?s|%|MB|kB))?\)?")
+_SOURCE = re.compile(r"Measured: `[^`]+`.*?\d{4}-\d\d-\d\d.*?commit [0-9a-f]{7,}.*?n = \d+", re.DOTALL)
+
+
+def sections(text: str) -> list[str]:
+    """The sections of a page, each with its heading."""
+    return [section for section in re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if section]
+
+
+def tables(text: str) -> Iterator[list[list[str]]]:
+    """Yield the rows below the heads of a text's tables, as cells."""
+    rows: list[list[str]] = []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+            continue
+        if len(rows) > 2:
+            yield rows[2:]
+        rows = []
+
+
+def has_results(rows: list[list[str]]) -> bool:
+    """Whether most cells beside the first of each row are numbers, and some have a fraction: no list of ports."""
+    cells = [cell for row in rows for cell in row[1:] if cell not in ("", "-")]
+    numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
+    return len(cells) >= 4 and len(numbers) > 0.6 * len(cells) and any(re.search(r"\d\.\d|%", one) for one in numbers)
+
+
+def without_source(text: str) -> set[str]:
+    """The headings of the sections that have a table of results and do not say where it is from."""
+    return {
+        section.splitlines()[0]
+        for section in sections(_RECORD.sub("", text))
+        if any(map(has_results, tables(section))) and not _SOURCE.search(section)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_table_of_results_says_where_it_is_from(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    if name not in MADE_WHOLE:
+        assert without_source(page.read_text(encoding="utf-8")) == NOT_YET.get(name, set())
+
+
+def test_results_are_told_from_lists_and_the_source_of_a_table_is_in_its_section() -> None:
+    table = "| case | Linux | model |\n|---|---|---|\n| a | 1.25 | 3.5 (1 to 4) |\n| b | 4.75 % | 2.0 |\n"
+    source = "Measured: `twinnet run x`, virtual clock, 2026-11-23, commit 0abc123, n = 3."
+    assert without_source(f"# One\n\n## Here\n\n{table}\n## There\n\n{source}\n") == {"## Here"}
+    assert without_source(f"# One\n\n{source}\n\n{table}") == set()
+    # What names all but one is no source.
+    for part in ("`twinnet run x`", "2026-11-23", "commit 0abc123", "n = 3"):
+        assert without_source(f"# One\n\n{source.replace(part, '')}\n\n{table}") == {"# One"}
+    assert without_source(f"# One\n\n<!-- record: cells -->\n{table}<!-- end -->\n") == set()
+    ports = "| name | port | since |\n|---|---|---|\n| a | 5003 | 1 |\n| b | 5004 | 2 |\n"
+    settings = "| key | default | means |\n|---|---|---|\n| a | 1.5 ms | how long |\n| b | 5 % | how often |\n"
+    assert without_source(f"# One\n\n{ports}\n{settings}") == set()
+
+
+def test_pages_have_what_the_records_give() -> None:
+    told = record_pages.words()
+    for page in record_pages.PAGES:
+        text = page.read_text(encoding="utf-8")
+        # Make it anew: python -m bench.record_pages
+        assert record_pages.filled(text, told) == text
+        assert "<!-- record: " in text
+    with pytest.raises(ValueError, match="a place for 'weather'"):
+        record_pages.filled("<!-- record: weather --><!-- end -->", told)
