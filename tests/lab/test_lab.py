@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import twinnet as tn
 from fake_lab import FakeLab
+from fidelity_sources import SOURCES
 from twinnet import errors
 from twinnet.lab.lab import PIPE
 from twinnet.lab_process.job import command_argv
@@ -184,9 +185,6 @@ def test_run_until_returns_when_the_clock_has_come(fake: FakeLab) -> None:
     fake.answers["now"] = lambda _: {"now_ps": next(clock)}
     fake.lab.run_until("1 s")
     assert len(fake.asked("now")) == 2
-
-
-SOURCES = dict.fromkeys(("thread_waits", "memory_pressure", "quota", "steal", "programs", "sockets"), True)
 
 
 def fidelity(**changed: Any) -> tn.FidelityRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import twinnet as tn
+from fidelity_sources import SOURCES
 from twinnet.results.distributions import ReorderDensity
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
@@ -13,7 +14,6 @@ from twinnet.study.resolution import load_study
 from twinnet.study.specification import FidelityThresholds
 
 SECOND_PS = 10**12
-SOURCES = dict.fromkeys(("thread_waits", "memory_pressure", "quota", "steal", "programs", "sockets"), True)
 
 
 def test_the_agent_of_a_lab_tells_how_late_it_served_its_timers():

@@ -190,8 +190,8 @@ impl EventLoop {
         }
     }
 
-    /// The longest that the thread may wait that would wait for `timeout`: on a machine of its own nobody else sees that
-    /// it stood still, and a sink has no timer that would be late.
+    /// The longest that the thread may wait that would wait for `timeout`: on a machine of its own nobody else sees
+    /// that it stood still, and a sink has no timer that would be late.
     fn watchful(&self, timeout: Option<Duration>) -> Option<Duration> {
         if !self.waiting.is_on_machine() || timeout.is_some_and(|timeout| timeout <= LONGEST_UNWATCHED) {
             return timeout;

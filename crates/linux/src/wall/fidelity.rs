@@ -561,14 +561,15 @@ mod tests {
 
     #[test]
     fn the_worst_of_more_lines_than_are_listed_is_told_in_each_respect() {
-        let line = |number: u32| TakenLine {
-            port: format!("s{number}-eth1"),
-            record: LineRecord { lost: Duration::from_ms(100), ..LineRecord::default() },
-            lateness: Histogram::default(),
+        let line = |number: u32| {
+            let mut record = LineRecord::default();
+            if number < 38 {
+                record.lost = Duration::from_ms(100);
+            }
+            TakenLine { port: format!("s{number}-eth1"), record, lateness: Histogram::default() }
         };
         let mut taken = TakenRecord { lines: (0..40).map(line).collect(), ..TakenRecord::default() };
-        taken.lines[39].record = LineRecord { latest: Duration::from_ms(7), ..LineRecord::default() };
-        taken.lines[38].record = LineRecord::default();
+        taken.lines[39].record.latest = Duration::from_ms(7);
         taken.lines[38].lateness.record(9_000_000, 900);
         let told = taken.to_json();
         assert_eq!(told["lines"].as_array().unwrap().len(), MOST_LINES);
