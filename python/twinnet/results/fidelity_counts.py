@@ -292,9 +292,10 @@ class HeldUpPrograms:
     def from_spec(cls, spec: Mapping[str, Any] | None) -> HeldUpPrograms:
         """Return it in the form of the lab protocol; nothing where nothing is told."""
         told = spec or {}
-        stops = told.get("stops") or {}
+        stops = cast("Mapping[str, Any]", told.get("stops") or {})
+        dropped = cast("Mapping[str, Any]", told.get("dropped_datagrams") or {})
         return cls(
-            {str(host): int(count) for host, count in (told.get("dropped_datagrams") or {}).items()},
+            {str(host): int(count) for host, count in dropped.items()},
             int(stops.get("count", 0)),
             int(stops.get("longest_ps", 0)),
             str(stops.get("program", "")),

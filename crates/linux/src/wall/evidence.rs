@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 
 use crate::wall::delivery;
+use crate::wall::fidelity::ThreadUsage;
 use crate::wall::scheduling::{threads_of, AGENT_THREAD_NAME, THREAD_NAME};
 
 /// Threads of programs that are looked at. With more of them a look would cost the machine what it looks for.
@@ -24,7 +25,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval of looks at programs.
 const WINDOW: Duration = Duration::from_millis(50);
 /// Looks at programs may take one part in so many of a processor.
-const COST_ONE_IN: u32 = 200;
+const COST_ONE_IN: f64 = 200.0;
 /// The shortest time that a share is one of: in less the kernel's own ticks are large shares.
 const LEAST_SHARED_S: f64 = 0.1;
 
@@ -241,14 +242,16 @@ impl Evidence {
         if !self.at_work.load(Ordering::Relaxed) {
             return SECOND;
         }
-        let began = Instant::now();
+        // Not the time that it took: on a busy machine most of that is waiting.
+        let used_s = || ThreadUsage::of_this_thread().cpu_s;
+        let before_s = used_s();
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         if account.since.elapsed() >= SECOND {
             account.look();
         } else {
             account.enter_programs(programs());
         }
-        (began.elapsed() * COST_ONE_IN).clamp(WINDOW, SECOND)
+        Duration::from_secs_f64((used_s() - before_s).max(0.0) * COST_ONE_IN).clamp(WINDOW, SECOND)
     }
 
     /// Begins anew.
