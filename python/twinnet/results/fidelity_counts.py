@@ -64,7 +64,7 @@ class Lateness:
 
 def pauses_told(given: Any) -> dict[str, int]:
     """Pauses in the form of the lab protocol; zeros where nothing is told."""
-    told = cast("Mapping[str, Any]", given or {})
+    told = told_of(given)
     return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
 
 
@@ -208,9 +208,9 @@ def cpu_by_kind(given: Any) -> dict[str, float]:
     return {"fabric": float(given)} if given else {}
 
 
-def told_of(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """What is told of each of several things; nothing where nothing is told."""
-    return cast("Mapping[str, Mapping[str, Any]]", given or {})
+def told_of(given: Any) -> Mapping[str, Any]:
+    """What is told by name; nothing where nothing is told."""
+    return cast("Mapping[str, Any]", given or {})
 
 
 def machine_times(given: Any) -> dict[str, MachineTime]:
@@ -292,8 +292,7 @@ class HeldUpPrograms:
     def from_spec(cls, spec: Mapping[str, Any] | None) -> HeldUpPrograms:
         """Return it in the form of the lab protocol; nothing where nothing is told."""
         told = spec or {}
-        stops = cast("Mapping[str, Any]", told.get("stops") or {})
-        dropped = cast("Mapping[str, Any]", told.get("dropped_datagrams") or {})
+        stops, dropped = told_of(told.get("stops")), told_of(told.get("dropped_datagrams"))
         return cls(
             {str(host): int(count) for host, count in dropped.items()},
             int(stops.get("count", 0)),
