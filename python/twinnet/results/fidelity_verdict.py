@@ -3,6 +3,10 @@
 A valid run promises: the rate of no line is low by more than 0.1 % over the run or 1 % in any second; in every second
 99 % of the moments at which a frame can come are looked at within 1 ms, and all of them within 10 ms; the machine lost
 no frame. Each threshold follows from one of these; docs/reference/fidelity.md derives them.
+
+All that makes a verdict is looked at here, in what was counted of all lines, frames, timers and programs. Lists in a
+record are for showing. Small numbers are judged by what they are, and a counter that the machine does not offer is no
+evidence.
 """
 
 from __future__ import annotations
