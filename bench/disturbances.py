@@ -1,4 +1,9 @@
-"""What the verdict's campaign does to a lab at work, at ten strengths each. All of it ends with the block."""
+"""What the verdict's campaign does to a lab at work, at ten strengths each. All of it ends with the block.
+
+Each disturbance has a counter of the lab's record by which it is seen to disturb. One without is no disturbance: timers
+of real-time threads have no slack on Linux, and a quota passes real-time threads by, so for that the lab's threads are
+ordinary.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import twinnet as tn
 
-__all__ = ["DISTURBANCES", "STRENGTHS", "NotPermitted", "busy_programs"]
+__all__ = ["DISTURBANCES", "OF_APPS", "OF_PROGRAMS", "SEEN_BY", "STRENGTHS", "NotPermitted", "busy_programs"]
 
 STRENGTHS = range(1, 11)
 _STOPS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
@@ -73,28 +79,97 @@ def _spinner(share: float, period_s: float, policy: str = "other", processor: in
 
 
 @contextmanager
-def _stop_lab(lab: tn.Lab, strength: int) -> Iterator[None]:
-    """The lab process is stopped four times for 1 to 500 ms."""
+def _at_times(seconds: float, length_s: float, stop: Callable[[], None], go_on: Callable[[], None]) -> Iterator[None]:
+    """Stop something four times for `length_s` in a run of `seconds`, once in one that is shorter than a second; what
+    is stopped goes on when the block ends."""
     ended = threading.Event()
-    pid, length_s = lab.pid, _STOPS_MS[strength - 1] / 1000
+    times = 4 if seconds >= 1 else 1
 
-    def stop() -> None:
-        for _ in range(4):
-            if ended.wait(0.3):
+    def work() -> None:
+        begin = time.monotonic()
+        for number in range(times):
+            if ended.wait(max(begin + seconds * (number + 0.5) / (times + 0.5) - time.monotonic(), 0.0)):
                 return
-            os.kill(pid, signal.SIGSTOP)
+            stop()
             try:
                 ended.wait(length_s)
             finally:
-                os.kill(pid, signal.SIGCONT)
+                go_on()
 
-    thread = threading.Thread(target=stop)
+    thread = threading.Thread(target=work)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def _stop_lab(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The lab process is stopped for 1 to 500 ms."""
+    pid = lab.pid
+    with _at_times(
+        seconds,
+        _STOPS_MS[strength - 1] / 1000,
+        lambda: os.kill(pid, signal.SIGSTOP),
+        lambda: os.kill(pid, signal.SIGCONT),
+    ):
+        yield
+
+
+def _programs_of(lab: tn.Lab) -> list[int]:
+    """The programs that the lab's hosts run, as this process sees them: all that descend from the lab but its own
+    processes."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        # A process may end at any moment.
+        with suppress(OSError):
+            own = (folder / "cmdline").read_text().startswith("twinnet: ") if folder.name.isdigit() else True
+            if not own and lab.pid in _parents(int(folder.name)):
+                found.append(int(folder.name))
+    return found
+
+
+def _parents(pid: int) -> list[int]:
+    """The parents of a process up to the machine's first."""
+    found: list[int] = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found
+
+
+@contextmanager
+def _stop_program(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The programs of hosts that run by now, servers, are stopped by a signal for 1 to 500 ms."""
+    programs = _programs_of(lab)
+    if not programs:
+        raise NotPermitted("no host runs a program")
+
+    def send(number: int) -> None:
+        for pid in programs:
+            os.kill(pid, number)
+
+    length_s = _STOPS_MS[strength - 1] / 1000
+    with _at_times(seconds, length_s, lambda: send(signal.SIGSTOP), lambda: send(signal.SIGCONT)):
+        yield
+
+
+@contextmanager
+def _hog_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The hosts' programs stand on one processor, beside a real-time program that takes 2 to 20 ms of each tenth of a
+    second there; the loop does not."""
+    programs = _programs_of(lab)
+    processor = (os.cpu_count() or 1) - 1
+    if not programs:
+        raise NotPermitted("no host runs a program")
+    for pid in programs:
+        os.sched_setaffinity(pid, {processor})
+    for name in ("fabric", "agent"):
+        os.sched_setaffinity(_task(lab, name), set(range(max(processor, 1))))
+    with _programs(_spinner(strength / 50, 0.1, "fifo", processor)):
+        yield
 
 
 @contextmanager
@@ -105,12 +180,12 @@ def busy_programs(strength: int) -> Iterator[None]:
         yield
 
 
-def _busy(lab: tn.Lab, strength: int) -> AbstractContextManager[None]:
+def _busy(lab: tn.Lab, strength: int, seconds: float) -> AbstractContextManager[None]:
     return busy_programs(strength)
 
 
 @contextmanager
-def _starved_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
+def _starved_hosts(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
     """The thread that runs the hosts' apps has the lowest class, and programs are busy on all processors."""
     agent = _task(lab, "agent")
     os.sched_setscheduler(agent, os.SCHED_IDLE, os.sched_param(0))
@@ -119,8 +194,8 @@ def _starved_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
 
 
 @contextmanager
-def _stopped_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
-    """The thread that runs the hosts' apps, senders and receivers, is stopped four times for 1 to 500 ms."""
+def _stopped_hosts(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The thread that runs the hosts' apps, senders and receivers, is stopped for 1 to 500 ms."""
     root = Path("/sys/fs/cgroup/freezer")
     group = root / f"twinnet-bench-{os.getpid()}"
     agent = str(_task(lab, "agent"))
@@ -129,31 +204,26 @@ def _stopped_hosts(lab: tn.Lab, strength: int) -> Iterator[None]:
         (group / "tasks").write_text(agent)
     except OSError as error:
         raise NotPermitted(f"a single thread cannot be stopped: {error}") from None
-    ended = threading.Event()
-
-    def stop() -> None:
-        for _ in range(4):
-            if ended.wait(0.3):
-                return
-            (group / "freezer.state").write_text("FROZEN")
-            try:
-                ended.wait(_STOPS_MS[strength - 1] / 1000)
-            finally:
-                (group / "freezer.state").write_text("THAWED")
-
-    thread = threading.Thread(target=stop)
-    thread.start()
+    state = group / "freezer.state"
     try:
-        yield
+        with _at_times(
+            seconds,
+            _STOPS_MS[strength - 1] / 1000,
+            lambda: _write(state, "FROZEN"),
+            lambda: _write(state, "THAWED"),
+        ):
+            yield
     finally:
-        ended.set()
-        thread.join()
         (root / "tasks").write_text(agent)
         group.rmdir()
 
 
+def _write(place: Path, text: str) -> None:
+    place.write_text(text)
+
+
 @contextmanager
-def _hog(lab: tn.Lab, strength: int) -> Iterator[None]:
+def _hog(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
     """A real-time program on the loop's processor, for 5 to 50 ms in each tenth of a second."""
     loop = _task(lab, "fabric")
     # The last field but some: docs of proc(5), field 39, counted behind the name's bracket.
@@ -163,8 +233,11 @@ def _hog(lab: tn.Lab, strength: int) -> Iterator[None]:
 
 
 @contextmanager
-def _quota(lab: tn.Lab, strength: int) -> Iterator[None]:
-    """The lab's control group may use 100 down to 10 ms of processor time in each tenth of a second."""
+def _quota(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The lab's control group may use 100 down to 10 ms of processor time in each tenth of a second. Its threads are
+    ordinary meanwhile, for the kernel applies a quota to no others."""
+    for task in Path(f"/proc/{lab.pid}/task").iterdir():
+        os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
     quota_us = 110_000 - 10_000 * strength
     version_1 = Path("/sys/fs/cgroup/cpu")
     root = version_1 if version_1.is_dir() else Path("/sys/fs/cgroup")
@@ -176,10 +249,6 @@ def _quota(lab: tn.Lab, strength: int) -> Iterator[None]:
     try:
         if root == version_1:
             (group / "cpu.cfs_quota_us").write_text(str(quota_us))
-            # Kernels that schedule real-time threads by groups admit none to a group without a share of their own.
-            share = group / "cpu.rt_runtime_us"
-            if share.exists():
-                share.write_text("900000")
         else:
             (group / "cpu.max").write_text(f"{quota_us} 100000")
         try:
@@ -195,7 +264,7 @@ def _quota(lab: tn.Lab, strength: int) -> Iterator[None]:
 
 
 @contextmanager
-def _memory(lab: tn.Lab, strength: int) -> Iterator[None]:
+def _memory(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
     """A program writes through 40 to 130 MB of a file though its control group may have 32 MB."""
     version_1 = Path("/sys/fs/cgroup/memory")
     root = version_1 if version_1.is_dir() else Path("/sys/fs/cgroup")
@@ -214,19 +283,7 @@ def _memory(lab: tn.Lab, strength: int) -> Iterator[None]:
         group.rmdir()
 
 
-@contextmanager
-def _slow_timers(lab: tn.Lab, strength: int) -> Iterator[None]:
-    """The timers of the lab's ordinary threads may fire 1 to 10 ms late."""
-    for name in ("agent", "fabric"):
-        place = Path(f"/proc/{_task(lab, name)}/timerslack_ns")
-        try:
-            place.write_text(str(strength * 1_000_000))
-        except OSError as error:
-            raise NotPermitted(f"the slack of timers cannot be set: {error}") from None
-    yield
-
-
-Disturbance = Callable[[tn.Lab, int], AbstractContextManager[None]]
+Disturbance = Callable[[tn.Lab, int, float], AbstractContextManager[None]]
 DISTURBANCES: Mapping[str, Disturbance] = {
     "the lab is stopped": _stop_lab,
     "busy programs": _busy,
@@ -235,5 +292,36 @@ DISTURBANCES: Mapping[str, Disturbance] = {
     "a real-time hog": _hog,
     "a quota": _quota,
     "memory pressure": _memory,
-    "slow timers": _slow_timers,
+    "a stopped program": _stop_program,
+    "a hog beside programs": _hog_beside,
 }
+"""What is done to a lab, how strongly (one of `STRENGTHS`) and within how many seconds."""
+OF_PROGRAMS = ("a stopped program", "a hog beside programs", "a slow receiver")
+"""Those that need programs of hosts. A slow receiver is no deed of the machine: the case itself makes it."""
+OF_APPS = ("starved hosts", "stopped hosts")
+"""Those of the thread that runs the built-in apps."""
+
+_SeenBy = Callable[[tn.FidelityRecord], float]
+
+
+def _worst_wait(name: str) -> _SeenBy:
+    return lambda record: record.took(name).worst_second_s
+
+
+def _agent_pause(record: tn.FidelityRecord) -> float:
+    return record.agent.pauses_ps.get("longest", 0) / 1e12 if record.agent is not None else 0.0
+
+
+SEEN_BY: Mapping[str, _SeenBy] = {
+    "the lab is stopped": lambda record: record.longest_pause_ps / 1e12,
+    "busy programs": _worst_wait("processor_pressure"),
+    "starved hosts": _worst_wait("agent_waited"),
+    "stopped hosts": _agent_pause,
+    "a real-time hog": _worst_wait("fabric_waited"),
+    "a quota": _worst_wait("throttled"),
+    "memory pressure": _worst_wait("memory_pressure"),
+    "a stopped program": lambda record: record.programs.longest_stop_ps / 1e12,
+    "a hog beside programs": lambda record: record.program_wait.waited_s,
+    "a slow receiver": lambda record: sum(record.programs.dropped_datagrams.values()),
+}
+"""The figure of a run's record in which each disturbance shows, in seconds or datagrams: 0 where it did nothing."""

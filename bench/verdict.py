@@ -1,48 +1,45 @@
-"""Whether verdicts can be trusted: random small networks and studies on the wall clock, quiet and disturbed, beside
-their twins."""
+"""Whether verdicts can be trusted: random small networks on the wall clock, quiet and disturbed, beside what is right.
+
+``python -m bench.verdict --runs 600 --minutes 40 --record bench/records/verdict.jsonl`` adds runs to a record, as many
+as the time permits; more can be added at any time. Nobody chooses what is run: each session draws its seed, which the
+record tells with the commit, the machine and the thresholds that were in force before it.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import argparse
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import twinnet as tn
+from rich.console import Console
 from scipy.stats import beta
 
-from bench.disturbances import DISTURBANCES, STRENGTHS, NotPermitted
-from bench.figure import Figure
+from bench.disturbances import DISTURBANCES, OF_APPS, OF_PROGRAMS, SEEN_BY, STRENGTHS, NotPermitted
+from bench.figure import Figure, print_figures
 from bench.quiet import Quiet
+from bench.verdict_programs import SHAPES, available, make, program_case, reference
+from bench.verdict_programs import differences as program_differences
+from bench.verdict_record import Run, Session, add, begin, read
 from bench.verdict_run import case, differences, run_on
-from bench.verdict_studies import plan as plan_of_studies
-from bench.verdict_studies import study_runs
+from bench.verdict_studies import STUDIES, study_runs
 
-TITLE = "Verdict: wall-clock runs of random networks and studies beside their twins on the virtual clock"
-
-QUIET_RUNS = 90
-REPETITIONS = 3
-QUICK_QUIET_RUNS = 6
-QUICK_STRENGTHS = (2, 9)
-SECONDS = 2
-_RUNS_FILE = "TWINNET_VERDICT_RUNS"
-"""The environment may name a file to which each run is added as a line of JSON."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of the campaign: what was done to it, what it said of itself and what was wrong with it."""
-
-    seed: int
-    disturbance: str
-    strength: int
-    verdict: str
-    reasons: Sequence[str]
-    wrong: Sequence[str]
-    study: str = ""
-    """The study with its levels; empty for a random network."""
-    pauses: Mapping[str, object] | None = None
-    """The pauses of such a network, and the line that remembers them."""
+TITLE = "Verdict: wall-clock runs of random networks beside what is right"
+RECORD = Path(__file__).resolve().parent / "records" / "verdict.jsonl"
+RUNS = 600
+QUICK_RUNS = 24
+DATAGRAMS = "datagrams"
+"""The shape of a run that both clocks make: datagrams and pings by our own apps."""
+BLOCK = 30
+_QUIET_OF_DATAGRAMS, _QUIET_OF_PROGRAMS = 6, 3
+_MILD = tuple(1 / strength for strength in STRENGTHS)
+"""How likely each strength is: a verdict is hardest where a run is hardly disturbed."""
 
 
 def clopper_pearson(found: int, of: int, level: float = 0.95) -> tuple[float, float]:
@@ -59,95 +56,209 @@ def clopper_pearson(found: int, of: int, level: float = 0.95) -> tuple[float, fl
     return low, high
 
 
-def one_run(seed: int, disturbance: str, strength: int, seconds: int = SECONDS) -> Run:
-    """Make one run and its twin."""
+Planned = tuple[str, str, int]
+"""The shape of a run, its disturbance (empty for none) and how strong that is."""
+
+
+def plan(seed: str) -> Iterator[Planned]:
+    """The runs of a session, without end. Each 30 of them are 20 with datagrams and 10 with TCP and programs, in an
+    order that is drawn, so that what the machine does over time falls on all alike."""
+    draw = random.Random(seed)
+    while True:
+        block: list[Planned] = [(DATAGRAMS, "", 0)] * _QUIET_OF_DATAGRAMS
+        lab = [name for name in DISTURBANCES if name not in OF_PROGRAMS]
+        for number in range(BLOCK * 2 // 3 - _QUIET_OF_DATAGRAMS):
+            block.append((DATAGRAMS, lab[number % len(lab)], _strength(draw)))
+        for _ in range(_QUIET_OF_PROGRAMS):
+            block.append((draw.choice(SHAPES), "", 0))
+        names = [name for name in (*DISTURBANCES, *OF_PROGRAMS) if name not in OF_APPS]
+        for name in draw.sample(list(dict.fromkeys(names)), BLOCK // 3 - _QUIET_OF_PROGRAMS):
+            # A slow receiver is one that counts; only TCP by our own apps has no program.
+            shapes = ("counted", "ffmpeg") if name == "a slow receiver" else SHAPES
+            if name in OF_PROGRAMS:
+                shapes = tuple(shape for shape in shapes if shape != "tcp")
+            block.append((draw.choice(shapes), name, _strength(draw)))
+        draw.shuffle(block)
+        yield from block
+
+
+def _strength(draw: random.Random) -> int:
+    return draw.choices(STRENGTHS, weights=_MILD)[0]
+
+
+def one_run(seed: str, planned: Planned, seconds: float | None = None) -> Run | None:
+    """Make one run and what it is compared with; ``None`` where there is nothing to compare it with.
+
+    Raises
+    ------
+    NotPermitted
+        This machine does not let the disturbance be made, or has not the program.
+    """
+    shape, disturbance, strength = planned
+    if not available(shape):
+        raise NotPermitted(f"this machine has no {shape}")
+    if shape == DATAGRAMS:
+        return _run_of_datagrams(seed, planned, seconds)
+    wanted = program_case(seed, shape)
+    disturbing = DISTURBANCES.get(disturbance)
+    right = reference(wanted)
+    if right is None:
+        return None
+    slow = 0.5 + strength / 4 if disturbance == "a slow receiver" else 0.0
+    around = None if disturbing is None else lambda lab: disturbing(lab, strength, wanted.seconds)
+    run = make(wanted, around, slow)
+    wrong = tuple(program_differences(run.measured, right))
+    return _told(seed, planned, str(wanted), run.verdict, run.reasons, wrong, run.record)
+
+
+def _run_of_datagrams(seed: str, planned: Planned, seconds: float | None) -> Run:
+    _, disturbance, strength = planned
     wanted = case(seed, seconds)
-    make = DISTURBANCES.get(disturbance)
-    wall = run_on(wanted, "wall", (lambda lab: make(lab, strength)) if make is not None else None)
-    wrong = differences(wall, run_on(wanted, "virtual"), wanted.load > 0.7, wanted.frame_s)
-    return Run(seed, disturbance, strength, wall.verdict, tuple(wall.reasons), tuple(wrong), pauses=wall.pauses)
+    disturbing = DISTURBANCES.get(disturbance)
+    around = None if disturbing is None else lambda lab: disturbing(lab, strength, wanted.seconds)
+    wall = run_on(wanted, "wall", around)
+    wrong = differences(wall, run_on(wanted, "virtual"), wanted.load > 0.7, wanted.frame_s, seconds=wanted.seconds)
+    return _told(seed, planned, str(wanted), wall.verdict, wall.reasons, tuple(wrong), wall.record)
 
 
-def plan(quick: bool) -> list[tuple[int, str, int]]:
-    """The runs of a campaign: seed, disturbance (empty for none) and strength."""
-    quiet = [("", 0)] * (QUICK_QUIET_RUNS if quick else QUIET_RUNS)
-    strengths = QUICK_STRENGTHS if quick else [one for one in STRENGTHS for _ in range(REPETITIONS)]
-    disturbed = [(name, strength) for name in DISTURBANCES for strength in strengths]
-    # By turns, so that what the machine does over time falls on both alike.
-    step = max(len(disturbed) // len(quiet), 1)
-    mixed: list[tuple[str, int]] = []
-    for place, one in enumerate(disturbed):
-        mixed.append(one)
-        if place % step == 0 and quiet:
-            mixed.append(quiet.pop())
-    return [(seed, *one) for seed, one in enumerate([*mixed, *quiet], 1)]
+def _told(
+    seed: str,
+    planned: Planned,
+    text: str,
+    verdict: str,
+    reasons: Sequence[str],
+    wrong: Sequence[str],
+    record: object,
+) -> Run:
+    shape, disturbance, strength = planned
+    told = dict(record) if isinstance(record, dict) else {}
+    seen_by = SEEN_BY.get(disturbance)
+    seen = seen_by(tn.FidelityRecord.from_spec(told)) if seen_by is not None else 0.0
+    return Run("", seed, shape, text, disturbance, strength, verdict, tuple(reasons), tuple(wrong), seen, told)
 
 
-def measure_campaign(quick: bool) -> Iterator[Run]:
-    """Make the runs of a campaign; what this machine does not permit is passed over."""
-    refused: set[str] = set()
-    for seed, disturbance, strength in plan(quick):
-        if disturbance in refused:
+STUDY = "study"
+"""The shape of a run of a built-in study."""
+
+
+def _runs_of_studies(session: Session, rounds: int) -> Iterator[Run]:
+    """The runs of studies that are drawn, a third of them left alone and the others beside busy programs."""
+    draw = random.Random(f"{session.seed}/studies")
+    for number in range(rounds):
+        study = draw.choice(STUDIES)
+        strength = draw.choice((0, *STRENGTHS[::5]))
+        for name, verdict, reasons, wrong in study_runs(study, strength, draw.getrandbits(31)):
+            seed, disturbance = f"{session.seed}/studies/{number}", "busy programs" if strength else ""
+            yield Run(session.seed, seed, STUDY, name, disturbance, strength, verdict, reasons, wrong)
+
+
+def campaign(runs: int, minutes: float, path: Path, say: Console | None = None, studies: int = 0) -> list[Run]:
+    """Add at most `runs` runs to the record at `path`, within `minutes`, and then those of `studies` rounds of studies;
+    return those that were added."""
+    session = begin(f"{secrets.randbits(64):016x}")
+    add(path, session)
+    made: list[Run] = []
+    refused: set[tuple[str, str]] = set()
+    end = time.monotonic() + 60 * minutes
+    for number, planned in enumerate(plan(session.seed)):
+        if len(made) >= runs or time.monotonic() >= end:
+            break
+        if (planned[0], planned[1]) in refused:
             continue
         try:
-            yield one_run(seed, disturbance, strength)
-        except NotPermitted:
-            refused.add(disturbance)
-    for seed, (study, strength) in enumerate(plan_of_studies(quick), 1):
-        for name, verdict, reasons, wrong in study_runs(study, strength, seed):
-            yield Run(seed, "busy programs" if strength else "", strength, verdict, reasons, wrong, name)
+            run = one_run(f"{session.seed}/{number}", planned)
+        except NotPermitted as error:
+            refused.add((planned[0], planned[1]))
+            if say is not None:
+                say.print(f"[yellow]{planned[0]}, {planned[1]}: {error}[/]")
+            continue
+        if run is not None:
+            run = run.of(session)
+            add(path, run)
+            made.append(run)
+            if say is not None and (run.wrong or len(made) % 10 == 0):
+                what = f"{run.shape}, {run.disturbance or 'quiet'}, {run.verdict}; {'; '.join(run.wrong)}"
+                say.print(f"{len(made)}: {what}", highlight=False)
+    for run in _runs_of_studies(session, studies):
+        add(path, run)
+        made.append(run)
+    return made
 
 
 def figures_of(runs: Sequence[Run]) -> Iterator[Figure]:
     """The campaign's figures."""
-    yield _share(
-        "wrong beyond tolerance and called valid, of all runs",
-        [run for run in runs if run.wrong and run.verdict == "valid"],
-        runs,
-        "0",
-        0.01,
-    )
+    wrong_and_valid = [run for run in runs if run.wrong and run.verdict == "valid"]
+    yield _share("wrong beyond tolerance and called valid, of all runs", wrong_and_valid, runs, "0", 0)
+    disturbed = [run for run in runs if run.disturbance and run.verdict == "valid"]
+    found = [run for run in disturbed if run.wrong]
+    yield _share("wrong, of disturbed runs that are called valid", found, disturbed, "0", 0)
     good = [run for run in runs if not run.wrong]
-    yield _share(
-        "good and called invalid, of good runs",
-        [run for run in good if run.verdict == "invalid"],
-        good,
-        "under 5 %",
-        0.05,
-    )
+    found = [run for run in good if run.verdict == "invalid"]
+    yield _share("good and called invalid, of good runs", found, good, "under 5 %", 0.05)
     yield _share("good and called doubtful, of good runs", [run for run in good if run.verdict == "doubtful"], good)
-    kinds = [(name, of_study) for of_study in (False, True) for name in ("", *DISTURBANCES)]
-    for name, of_study in kinds:
-        of = [run for run in runs if run.disturbance == name and bool(run.study) == of_study]
-        if not of:
-            continue
-        counts = {state: sum(run.verdict == state for run in of) for state in ("valid", "doubtful", "invalid")}
-        wrong = {state: sum(bool(run.wrong) and run.verdict == state for run in of) for state in counts}
-        told = ", ".join(f"{counts[state]} {state} ({wrong[state]} wrong)" for state in counts)
-        yield Figure(
-            f"called valid: {'studies, ' if of_study else ''}{name or 'quiet'}",
-            "%",
-            [100 * counts["valid"] / len(of)],
-            note=f"{len(of)} runs: {told}",
-        )
+    for kind in (DATAGRAMS, "TCP and programs", STUDY):
+        of_kind = [run for run in runs if _kind(run) == kind]
+        for name in ("", *DISTURBANCES, "a slow receiver"):
+            of = [run for run in of_kind if run.disturbance == name]
+            if of:
+                yield _row(f"called valid: {kind}, {name or 'quiet'}", of, bool(name) and kind != STUDY)
+
+
+def _kind(run: Run) -> str:
+    return run.shape if run.shape in (DATAGRAMS, STUDY) else "TCP and programs"
+
+
+def _row(name: str, of: Sequence[Run], disturbed: bool) -> Figure:
+    counts = Counter(run.verdict for run in of)
+    wrong = Counter(run.verdict for run in of if run.wrong)
+    told = ", ".join(f"{counts[state]} {state} ({wrong[state]} wrong)" for state in ("valid", "doubtful", "invalid"))
+    low, high = clopper_pearson(wrong["valid"], counts["valid"])
+    seen = f"; seen by its counter in {sum(run.seen > 0 for run in of)}" if disturbed else ""
+    note = f"{len(of)} runs: {told}; wrong of those called valid {100 * low:.1f} to {100 * high:.1f} %{seen}"
+    return Figure(name, "%", [100 * counts["valid"] / len(of)], note=note)
 
 
 def _share(name: str, found: Sequence[Run], of: Sequence[Run], target: str = "", most: float | None = None) -> Figure:
     low, high = clopper_pearson(len(found), len(of))
     note = f"{len(found)} of {len(of)}; 95 % interval {100 * low:.2f} to {100 * high:.2f} % (Clopper-Pearson)"
     share = len(found) / len(of) if of else 0.0
-    met = None if most is None else share < most
+    met = None if most is None else (share < most if most else not found)
     return Figure(name, "%", [100 * share], target=target, met=met, note=note)
 
 
 def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
-    """Yield the figures."""
+    """Yield the figures of runs that are made now; those of a whole campaign are added to its record."""
     quiet.wait()
-    runs: list[Run] = []
-    kept = os.environ.get(_RUNS_FILE)
-    for run in measure_campaign(quick):
-        runs.append(run)
-        if kept:
-            with Path(kept).open("a") as file:
-                file.write(json.dumps(asdict(run)) + "\n")
-    yield from figures_of(runs)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "verdict.jsonl" if quick else RECORD
+        yield from figures_of(campaign(QUICK_RUNS if quick else RUNS, 24 * 60, path))
+
+
+def main() -> int:
+    """Add runs to a record, or show what it has."""
+    parser = argparse.ArgumentParser(prog="python -m bench.verdict", description=TITLE)
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs to add at most; 0 only shows the record")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="time to add runs in")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the record that they are added to")
+    parser.add_argument("--studies", type=int, default=0, help="rounds of built-in studies to add after them")
+    wanted = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if wanted.runs or wanted.studies:
+        campaign(wanted.runs, wanted.minutes, wanted.record, console, wanted.studies)
+    sessions = read(wanted.record)
+    # What was measured by other thresholds, or by other code, says nothing of these.
+    for (commit, thresholds), of in _by_version(sessions).items():
+        title = f"{TITLE}: commit {commit}, thresholds {thresholds}, {len(of)} sessions"
+        print_figures(console, title, list(figures_of([run for session in of for run in sessions[session]])))
+    return 0
+
+
+def _by_version(sessions: dict[Session, list[Run]]) -> dict[tuple[str, str], list[Session]]:
+    found: dict[tuple[str, str], list[Session]] = {}
+    for session in sessions:
+        found.setdefault((session.commit, session.thresholds), []).append(session)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,22 +6,26 @@ the kernel's on one clock and a model on the other, so that a difference would n
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import twinnet as tn
 
-__all__ = ["Case", "Measured", "Tolerances", "case", "differences", "run_on"]
+__all__ = ["Case", "Measured", "Tolerances", "case", "differences", "kept", "run_on"]
 
-_RATES_MBIT = (2, 5, 10, 20, 50, 100)
-_DELAYS_MS = (0.0, 1.0, 5.0)
-_PAYLOADS = (200, 700, 1472)
-_LOADS = (0.2, 0.4, 0.6, 0.8, 1.1, 1.3)
-_PING_GAPS_MS = (20, 50, 100)
+_RATES_MBIT = (2.0, 100.0)
+_DELAYS_MS = (0.0, 6.0)
+_PAYLOADS = (100, 1472)
+_LOADS = ((0.15, 0.9), (1.05, 1.4))
+_PING_GAPS_MS = (10, 100)
+_LENGTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 2.0)
+"""Short runs are as usual as long ones: a series of pings, a first look."""
 _FRAMING = 66
 """Bytes on the wire around a datagram's payload: UDP 8, IPv4 20, Ethernet 38."""
 _MOST_PACKETS_PER_S = 9000.0
@@ -44,6 +48,8 @@ class Case:
         The time between pings beside them.
     seconds
         How long the traffic lasts.
+    idle_s
+        How long the record covers an idle lab before that.
     """
 
     switches: int
@@ -52,7 +58,13 @@ class Case:
     load: float
     payload: int
     ping_gap_ms: int
-    seconds: int
+    seconds: float
+    idle_s: float = 0.0
+
+    @property
+    def pings(self) -> int:
+        """How many pings there are."""
+        return max(round(self.seconds * 1000) // self.ping_gap_ms, 1)
 
     @property
     def datagrams_bps(self) -> int:
@@ -83,23 +95,28 @@ class Case:
 
     def __str__(self) -> str:
         return (
-            f"{self.switches} switches, {self.rate_bps / 1e6:g} Mbit/s, {self.delay_ms:g} ms, load {self.load:g} of "
-            f"{self.payload} bytes, pings each {self.ping_gap_ms} ms"
+            f"{self.switches} switches, {self.rate_bps / 1e6:.3g} Mbit/s, {self.delay_ms:g} ms, "
+            f"load {self.load:.2f} of {self.payload} bytes, pings each {self.ping_gap_ms} ms, {self.seconds:g} s"
         )
 
 
-def case(seed: int, seconds: int) -> Case:
-    """Return the case of `seed`."""
+def case(seed: int | str, seconds: float | None = None) -> Case:
+    """Return the case of `seed`, which lasts for `seconds` or as drawn. Rates, delays, loads and sizes are drawn from
+    ranges, so that no two campaigns have one in common."""
     draw = random.Random(seed)
-    return Case(
-        switches=draw.randint(1, 3),
-        rate_bps=draw.choice(_RATES_MBIT) * 1_000_000,
-        delay_ms=draw.choice(_DELAYS_MS),
-        load=draw.choice(_LOADS),
-        payload=draw.choice(_PAYLOADS),
-        ping_gap_ms=draw.choice(_PING_GAPS_MS),
-        seconds=seconds,
+    rate_bps = round(math.exp(draw.uniform(*map(math.log, _RATES_MBIT))) * 1e6)
+    loads = draw.choices(_LOADS, weights=(2, 1))[0]
+    drawn = Case(
+        switches=draw.randint(1, 4),
+        rate_bps=rate_bps,
+        delay_ms=round(draw.uniform(*_DELAYS_MS), 3),
+        load=draw.uniform(*loads),
+        payload=draw.randint(*_PAYLOADS),
+        ping_gap_ms=draw.randint(*_PING_GAPS_MS),
+        seconds=draw.choice(_LENGTHS_S),
+        idle_s=draw.choice((0.0, 0.0, 1.0)),
     )
+    return drawn if seconds is None else replace(drawn, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,21 @@ class Measured:
     answered: float
     verdict: str = "valid"
     reasons: Sequence[str] = ()
-    pauses: Mapping[str, object] | None = None
+    record: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The record of fidelity, without lists and histograms."""
+
+
+def kept(record: tn.FidelityRecord) -> dict[str, Any]:
+    """Return what is kept of a record: all that the verdict looks at."""
+    left_out = {"lines", "interface_drops_by_port", "parts", "histogram"}
+
+    def without(told: Any) -> Any:
+        if isinstance(told, Mapping):
+            entries: Mapping[str, Any] = told
+            return {name: without(one) for name, one in entries.items() if name not in left_out}
+        return told
+
+    return without(record.raw)
 
 
 def run_on(
@@ -130,8 +161,10 @@ def run_on(
         begin_s = lab.now_ps() // 10**12 + 1
         if clock == "wall" and begin_s * _PS - lab.now_ps() < 0.4 * _PS:
             begin_s += 1
-        lab.fidelity(reset=True)
-        begin, length = f"{begin_s} s", f"{of.seconds} s"
+        if of.idle_s:
+            begin_s += math.ceil(of.idle_s)
+            lab.fidelity(reset=True)
+        begin, length = f"{begin_s} s", f"{of.seconds:g} s"
         datagrams = tn.apps.udp(
             "a1",
             "b1",
@@ -139,16 +172,17 @@ def run_on(
             payload=tn.units.Bytes(of.payload),
             duration=length,
         )
-        count = of.seconds * 1000 // of.ping_gap_ms
-        pings = tn.apps.ping("a2", "b2", interval=f"{of.ping_gap_ms} ms", count=count)
+        pings = tn.apps.ping("a2", "b2", interval=f"{of.ping_gap_ms} ms", count=of.pings)
         flows = [lab.start(datagrams, begin), lab.start(pings, begin)]
         if clock == "wall":
-            while lab.now_ps() < begin_s * _PS:
-                time.sleep(0.01)
+            while lab.now_ps() < (begin_s - 0.02) * _PS:
+                time.sleep(0.005)
+            if not of.idle_s:
+                lab.fidelity(reset=True)
         with around(lab):
-            lab.run_until(f"{begin_s + of.seconds} s")
-        lab.wait(flows, until=f"{begin_s + of.seconds + 5} s")
-        lab.run_until(f"{begin_s + of.seconds + 1} s")
+            lab.run_until(f"{begin_s + of.seconds:g} s")
+        lab.wait(flows, until=f"{begin_s + of.seconds + 5:g} s")
+        lab.run_until(f"{begin_s + math.ceil(of.seconds) + 1} s")
         record = lab.fidelity()
         verdict = record.verdict()
         # Of both pings of a host the last is the one that counts.
@@ -158,23 +192,20 @@ def run_on(
     ping = reports["ping"][0]
     series = sink.intervals if sink is not None else None
     of_second = dict(enumerate(series.bytes, series.first)) if series is not None else {}
+    # Of a run that is no whole second the rate is that of all of it.
+    rates_bps = [of_second.get(begin_s + second, 0) * 8.0 for second in range(int(of.seconds))]
     delay = sink.delay if sink is not None else None
     return Measured(
-        rates_bps=[of_second.get(begin_s + second, 0) * 8.0 for second in range(of.seconds)],
+        rates_bps=rates_bps or [sum(of_second.values()) * 8.0 / of.seconds],
         loss=1 - (sink.packets if sink is not None else 0) / sent if sent else 0.0,
         delay_mean_s=delay.mean / _PS if delay else 0.0,
         delay_p99_s=delay.p99 / _PS if delay else 0.0,
         round_trip_mean_s=ping.rtt.mean / _PS if ping.rtt else 0.0,
         round_trip_max_s=ping.rtt.max / _PS if ping.rtt else 0.0,
-        answered=(ping.packets - (ping.lost or 0)) / count,
+        answered=(ping.packets - (ping.lost or 0)) / of.pings,
         verdict=verdict.state,
         reasons=verdict.reasons,
-        pauses={
-            "fabric": record.pauses_ps,
-            "agent": record.agent.pauses_ps if record.agent is not None else {},
-            "busiest_line": record.busiest_line.share,
-            "long_lines": record.long_lines,
-        },
+        record=kept(record),
     )
 
 
@@ -194,13 +225,19 @@ class Tolerances:
 
 
 def differences(
-    wall: Measured, virtual: Measured, full: bool, frame_s: float = 0.0, limits: Tolerances | None = None
+    wall: Measured,
+    virtual: Measured,
+    full: bool,
+    frame_s: float = 0.0,
+    limits: Tolerances | None = None,
+    seconds: float = 1.0,
 ) -> list[str]:
-    """What of `wall` is wrong beyond tolerance, in words; `frame_s` is the time of a frame on the slowest line. On a
-    line that is `full` the pings' losses and delays are a matter of phase alone, and are not compared."""
+    """What of `wall` is wrong beyond tolerance, in words; `frame_s` is the time of a frame on the slowest line, and
+    `seconds` how long the run was. On a line that is `full` the pings' losses and delays are a matter of phase alone,
+    and are not compared."""
     limits = limits or Tolerances()
     wrong: list[str] = []
-    frame_bps = 2 * 1500 * 8.0
+    frame_bps = 2 * 1500 * 8.0 / min(seconds, 1.0)
     for second, (ours, theirs) in enumerate(zip(wall.rates_bps, virtual.rates_bps, strict=True)):
         # A second holds a frame more or less at each end.
         if abs(ours - theirs) > max(limits.share * theirs, frame_bps):

@@ -16,22 +16,15 @@ from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore
 from twinnet.study.twin import Twin, TwinResult
 
-from bench.disturbances import STRENGTHS, busy_programs
+from bench.disturbances import busy_programs
 
-__all__ = ["STUDIES", "StudyRun", "plan", "study_runs"]
+__all__ = ["STUDIES", "StudyRun", "study_runs"]
 
 STUDIES = ("mtu-sweep", "multimedia-delivery")
 PRESET = "tiny"
-QUIET_ROUNDS = 2
 
 StudyRun = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 """The name with its levels, the verdict, its reasons, and what was wrong."""
-
-
-def plan(quick: bool) -> list[tuple[str, int]]:
-    """The rounds: a study, and the strength of the programs that keep all processors busy meanwhile, 0 for none."""
-    strengths = [0, 8] if quick else [*[0] * QUIET_ROUNDS, *STRENGTHS]
-    return [(study, strength) for strength in strengths for study in STUDIES[: 1 if quick else None]]
 
 
 def study_runs(study: str, strength: int, seed: int) -> Iterator[StudyRun]:

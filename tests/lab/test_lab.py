@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import twinnet as tn
 from fake_lab import FakeLab
+from fidelity_sources import SOURCES
 from twinnet import errors
 from twinnet.lab.lab import PIPE
 from twinnet.lab_process.job import command_argv
@@ -188,7 +189,7 @@ def test_run_until_returns_when_the_clock_has_come(fake: FakeLab) -> None:
 
 def fidelity(**changed: Any) -> tn.FidelityRecord:
     good = {"elapsed_ps": 10**13, "handed_over": 10**6, "lateness_ns": {"p999": 50_000, "histogram": [[1000, 5]]}}
-    return tn.FidelityRecord.from_spec(good | {"cores": 2} | changed)
+    return tn.FidelityRecord.from_spec(good | {"cores": 2, "sources": SOURCES} | changed)
 
 
 def agent(**changed: Any) -> dict[str, Any]:
@@ -197,6 +198,10 @@ def agent(**changed: Any) -> dict[str, Any]:
 
 def line(**changed: Any) -> dict[str, Any]:
     return {"port": "s1-eth1", **changed}
+
+
+def few(count: int, late: int, tail: int = 0, **more: int) -> dict[str, int]:
+    return {"count": count, "late": late, "tail": tail, **more}
 
 
 def took(name: str, worst_second_s: float) -> dict[str, Any]:
@@ -230,8 +235,45 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
             "doubtful",
             "on the line of s1-eth1 was late by more than 2 ms",
         ),
-        # Of few frames that quantile is the largest.
-        ({"lines": [line(handed_over=999, lateness_ns={"p999": 2_000_000})]}, "valid", ""),
+        # Few frames are judged by what they are, and told with their count.
+        (
+            {"worst_lines": {"late_frames": line(lateness_ns=few(900, late=900, tail=9_000_000, max=9_000_000))}},
+            "doubtful",
+            "of 900 frames on the line of s1-eth1 900 were late by more than 1 ms, all but the latest by up to 9 ms",
+        ),
+        (
+            {"worst_lines": {"late_frames": line(lateness_ns=few(30, late=1, tail=2_000_000, max=2_000_000))}},
+            "doubtful",
+            "of 30 frames on the line of s1-eth1 1 were late by more than 1 ms, the latest by up to 2 ms",
+        ),
+        ({"lateness_ns": few(30, late=3, tail=12_000_000, max=12_000_000)}, "invalid", "of 30 frames 3 were late"),
+        ({"worst_lines": {"late_frames": line(lateness_ns=few(900, late=1, max=9_000_000))}}, "valid", ""),
+        ({"lateness_ns": few(900, late=1, max=11_000_000)}, "doubtful", "one frame was late by 11 ms"),
+        # The worst of all lines counts, listed or not.
+        (
+            {"worst_lines": {"worst_second": line(missing_in_worst_second_ps=5 * 10**11)}},
+            "invalid",
+            "s1-eth1 slipped by 50 % of its worst second",
+        ),
+        ({"missing_in_worst_second_ps": 5 * 10**11}, "invalid", "slipped by 50 % of its worst second"),
+        ({"worst_lines": {"missing": line(lost_ps=2 * 10**11)}}, "invalid", "s1-eth1 slipped by 2 % of the time"),
+        ({"worst_lines": {"latest": line(latest_ps=2 * 10**10)}}, "doubtful", "stood still for 20 ms"),
+        # A share of a whole second says little of a fifth of one.
+        (
+            {"elapsed_ps": 2 * 10**11, "traffic": {"moving_ps": 2 * 10**11, "paused_share": 0.03}},
+            "doubtful",
+            "stood still for 3 % of the 0.2 s in which frames moved",
+        ),
+        (
+            {"elapsed_ps": 2 * 10**12, "traffic": {"moving_ps": 2 * 10**11}, "slipped_ps": 10**9},
+            "doubtful",
+            "slipped by 0.5 % of the time",
+        ),
+        (
+            {"traffic": {"paused_beyond_share": 0.004}, "busiest_line": {"port": "s1-eth3", "share": 0.8}},
+            "doubtful",
+            "frames left late for up to 2 % of the worst",
+        ),
         ({"pauses": {"longest_ps": 3 * 10**11}}, "invalid", "stood still for 300 ms"),
         ({"pauses": {"worst_second_ps": 5 * 10**10}}, "doubtful", "stood still for 5 % of the worst second"),
         # 1.5 ms is nothing to an idle line, and at 96 % of its time busy 38 ms of late frames.
@@ -260,13 +302,17 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
             "timer in 100 of the built-in apps",
         ),
         ({"agent": agent(timers=1000, lateness_ns={"p99": 15_000_000})}, "invalid", "late by more than 15 ms"),
-        ({"agent": agent(timers=99, lateness_ns={"p99": 15_000_000})}, "valid", ""),
+        (
+            {"agent": agent(timers=30, lateness_ns={"p99": 4_000_000})},
+            "doubtful",
+            "of 30 timers of the built-in apps the latest was late by 4 ms",
+        ),
         ({"agent": agent(pauses={"longest_ps": 12 * 10**9})}, "doubtful", "the built-in apps stood still for 12 ms"),
         # What the apps held up is a burst, which an idle line carries at once and a busy one does not.
         ({"agent": agent(pauses={"worst_second_ps": 5 * 10**11, "worst_second_beyond_ps": 4 * 10**11})}, "valid", ""),
         (
             {
-                "agent": agent(pauses={"worst_second_ps": 11 * 10**9, "worst_second_beyond_ps": 10**10}),
+                "agent": agent(pauses={"worst_second_over_ps": [[10**9, 10**10], [125 * 10**7, 975 * 10**7]]}),
                 "busiest_line": {"port": "s1-eth3", "share": 0.8},
             },
             "doubtful",
@@ -278,6 +324,29 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"machine": took("throttled", 0.05)}, "doubtful", "a quota stopped the lab's control group for 5 %"),
         ({"machine": took("throttled", 0.2)}, "invalid", "a quota stopped the lab's control group for 20 %"),
         ({"machine": took("memory_pressure", 0.05)}, "doubtful", "waited for memory for 5 % of the worst second"),
+        # 8 ms in each tenth of a second are little of a second, and late answers.
+        (
+            {"machine": {"programs_waited": {"worst_window": {"share": 0.16, "window_s": 0.05, "program": "echo"}}}},
+            "doubtful",
+            "a host's program (echo) waited for a processor for 16 % of 0.05 s",
+        ),
+        (
+            {"programs": {"stops": {"count": 1, "longest_ps": 2 * 10**10, "program": "iperf3"}}},
+            "doubtful",
+            "a signal stopped a host's program (iperf3) for 20 ms",
+        ),
+        (
+            {"handed_over": 600, "programs": {"dropped_datagrams": {"h2": 400}}},
+            "doubtful",
+            "sockets of hosts with programs had no room for 40 % of what arrived (datagrams: h2 400)",
+        ),
+        ({"controllers": {"longest_pause_ps": 45 * 10**10}}, "doubtful", "lab's owner stood still for 450 ms"),
+        # Nothing counted is no evidence where nothing can be counted.
+        ({"sources": SOURCES | {"steal": False}}, "doubtful", "does not tell what the hypervisor takes"),
+        ({"sources": SOURCES | {"programs": False}}, "doubtful", "all threads of hosts' programs wait for a processor"),
+        ({"sources": {}}, "doubtful", "schedstat), nor for how long programs wait for memory"),
+        ({"sources": None}, "doubtful", "does not tell what this machine could count"),
+        ({"elapsed_ps": 0}, "doubtful", "covers no time"),
         # Others' waiting alone tells nothing about the lab.
         ({"machine": took("processor_pressure", 0.9)}, "valid", ""),
     ],
@@ -286,6 +355,12 @@ def test_the_verdict_follows_the_thresholds(changed: dict[str, Any], state: str,
     verdict = fidelity(**changed).verdict()
     assert verdict.state == state
     assert reason in str(verdict)
+
+
+def test_an_empty_record_is_no_evidence() -> None:
+    verdict = tn.FidelityRecord.from_spec({}).verdict()
+    assert verdict.state == "doubtful"
+    assert verdict.reasons == ("the record covers no time", "the record does not tell what this machine could count")
 
 
 def test_thresholds_can_be_set() -> None:

@@ -140,7 +140,8 @@ def test_a_delay_of_100_us_is_told_by_clocks_that_are_known_to_a_tenth_of_it(bou
 def test_the_verdict_on_a_run_is_that_of_its_worst_machine_and_names_it():
     agent = {"timers": 1000, "lateness_ns": {"p99": 50_000}, "waited_s": 0.0}
     late = agent | {"lateness_ns": {"p99": 20_000_000}}
-    one = {"clock": "real", "elapsed_ps": 10**12, "cores": 2, "agent": agent}
+    sources = {"thread_waits": True, "steal": True}
+    one = {"clock": "real", "elapsed_ps": 10**12, "cores": 2, "agent": agent, "sources": sources}
     record = {"clock": "real", "elapsed_ps": 10**12, "machines": {"h1": one, "h2": one | {"agent": late}}}
     verdict = FidelityRecord.from_spec(json.loads(json.dumps(record))).verdict()
     assert verdict.state == "invalid"

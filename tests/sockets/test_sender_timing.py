@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import twinnet as tn
+from fidelity_sources import SOURCES
 from twinnet.results.distributions import ReorderDensity
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
@@ -41,14 +42,14 @@ def test_on_the_virtual_clock_there_is_no_agent():
 @pytest.mark.parametrize(("waited_s", "processor"), [(0.019, "own"), (0.021, "shared")])
 def test_an_agent_that_waits_for_more_than_a_hundredth_shares_its_processor(waited_s: float, processor: str):
     agent = {"timers": 1, "lateness_ns": {"p99": 7}, "waited_s": waited_s}
-    record = FidelityRecord.from_spec({"elapsed_ps": 2 * SECOND_PS, "agent": agent})
+    record = FidelityRecord.from_spec({"elapsed_ps": 2 * SECOND_PS, "agent": agent, "sources": SOURCES})
     assert record.agent_processor == processor
     assert record.verdict().state == "valid"
 
 
 def test_a_run_in_which_senders_could_not_keep_up_is_doubtful_and_says_so():
     agent = {"timers": 1, "lateness_ns": {"p99": 7}, "waited_s": 0.0, "overloaded_senders": 2}
-    told = {"elapsed_ps": 2 * SECOND_PS, "agent": agent}
+    told = {"elapsed_ps": 2 * SECOND_PS, "agent": agent, "sources": SOURCES}
     verdict = FidelityRecord.from_spec(told).verdict()
     assert verdict.state == "doubtful"
     assert verdict.reasons == (

@@ -4,6 +4,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from fidelity_sources import SOURCES
 from twinnet.errors import BadValue, NotAvailable
 from twinnet.network.network import Network
 from twinnet.results.fidelity import FidelityRecord
@@ -74,7 +75,7 @@ class WrittenLab:
         # A ten-thousandth of the time is slipped.
         slipped_ps = (self.clock_ps - self.reset_ps) // 10_000
         record = {"elapsed_ps": S, "lateness_ns": {"p999": 1000}, "cores": 2, "slipped_ps": slipped_ps}
-        return FidelityRecord.from_spec(record)
+        return FidelityRecord.from_spec(record | {"sources": SOURCES})
 
     def reports(self):
         flow = {"flow": 1, "protocol": "tcp", "role": "sink", "from": "10.0.0.1:4000", "bytes": 9, "start_ps": 2 * S}

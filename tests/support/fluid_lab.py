@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+from fidelity_sources import SOURCES
 from twinnet.results.tables import table
 from twinnet.study.judgement import judged_record
 from twinnet.study.plan import PlannedRun
@@ -94,6 +95,7 @@ class FluidLab:
         p999_ns = {"valid": 60_000, "doubtful": 2_000_000, "invalid": 20_000_000}[self.verdict]
         lateness = {"p50": 900, "p90": 4000, "p99": 20_000, "p999": p999_ns, "max": 2 * p999_ns, "mean": 1500.0}
         record = {"elapsed_ps": round(tcp_s * 1e12), "handed_over": 100_000, "lateness_ns": lateness, "cores": 2}
+        record["sources"] = dict(SOURCES)
         looks = [
             {
                 "start_s": second * 0.5,

@@ -21,6 +21,9 @@ __all__ = ["InProcessThread"]
 
 _PIECE_BYTES = 256 * 1024
 _LONGEST_SLEEP_S = 3600.0
+_WATCHED_SLEEP_S = 0.05
+_WATCHED_FOR_S = 60.0
+"""For so long after a message the thread wakes now and then, to see whether it still goes on."""
 
 
 class InProcessThread:
@@ -32,6 +35,9 @@ class InProcessThread:
         The names of those switches.
     failure
         What the controller raised; its switches then go on by their fail mode.
+    longest_pause_s
+        The longest time from one wake-up to the next beyond the sleep that was asked for, since it was last set to 0:
+        messages of switches waited meanwhile, because this process was stopped or the controller at work.
     """
 
     def __init__(
@@ -43,6 +49,8 @@ class InProcessThread:
         change_queue: ChangeQueue | None = None,
     ) -> None:
         self.failure: BaseException | None = None
+        self.longest_pause_s = 0.0
+        self._woke_s = self._heard_s = time.monotonic()
         self._lab = lab
         self._target = target
         self._begin_s = time.monotonic() - int(lab.request("now")["now_ps"]) / 1e12
@@ -104,7 +112,13 @@ class InProcessThread:
         self._send()
         timer_ps = self.runtime.next_timer_ps
         sleep_s = _LONGEST_SLEEP_S if timer_ps is None else max(0.0, (timer_ps - self._now_ps()) / 1e12)
-        for key, events in self._selector.select(min(sleep_s, _LONGEST_SLEEP_S)):
+        watched = self._woke_s - self._heard_s < _WATCHED_FOR_S
+        sleep_s = min(sleep_s, _WATCHED_SLEEP_S if watched else _LONGEST_SLEEP_S)
+        found = self._selector.select(sleep_s)
+        now_s = time.monotonic()
+        self.longest_pause_s = max(self.longest_pause_s, now_s - self._woke_s - sleep_s)
+        self._woke_s = now_s
+        for key, events in found:
             if key.data is None:
                 # Nothing to read means that nobody has woken us since.
                 with contextlib.suppress(BlockingIOError):
@@ -122,6 +136,7 @@ class InProcessThread:
         except OSError:
             data = b""
         if data:
+            self._heard_s = self._woke_s
             self.runtime.sessions[connection].receive(data)
             return
         self._selector.unregister(sock)

@@ -202,6 +202,16 @@ class LabControllers:
             return self._thread.trouble(switch)
         return self._dialling.trouble(switch, target) if self._dialling is not None else None
 
+    def pauses(self, reset: bool) -> Mapping[str, int]:
+        """Return the longest pause of the controller in this process, as the record of fidelity has it; nothing where
+        there is none. With `reset` it is forgotten."""
+        if self._thread is None:
+            return {}
+        told = {"longest_pause_ps": round(self._thread.longest_pause_s * 1e12)}
+        if reset:
+            self._thread.longest_pause_s = 0.0
+        return told
+
     def end(self) -> BaseException | None:
         """End them; returns what the controller in this process has raised, if it has and nobody was told."""
         if self._dialling is not None:

@@ -67,7 +67,8 @@ def interface_facts(name: str) -> dict[str, Any] | None:
 
 def machine_counters(interface: str) -> dict[str, Any]:
     """Return counters that only grow: `steal_s` and `busy_s` over all processors, `cores`, and of `interface` the
-    packets, errors, drops and `overruns` (frames that came or went faster than the machine took them)."""
+    packets, errors, drops and `overruns` (frames that came or went faster than the machine took them); and `sources`,
+    which of the counters of a record of fidelity this machine offers."""
     ticks = [int(word) for word in (_text(Path("/proc/stat")) or "cpu").partition("\n")[0].split()[1:9]]
     ticks += [0] * (8 - len(ticks))
     statistics = _SYSFS / interface / "statistics"
@@ -76,8 +77,21 @@ def machine_counters(interface: str) -> dict[str, Any]:
         "busy_s": (sum(ticks[:3]) + sum(ticks[5:7])) / _TICKS,
         "cores": len(os.sched_getaffinity(0)),
         "overruns": sum(_number(statistics / one) or 0 for one in _OVERRUNS),
+        "sources": {"thread_waits": _tells_waits(), "steal": ticks[7] > 0 or not _is_guest()},
         **{one: _number(statistics / one) or 0 for one in _COUNTERS},
     }
+
+
+def _tells_waits() -> bool:
+    """Whether the kernel counts how long threads wait: it has counted how often this one ran."""
+    told = (_text(Path("/proc/thread-self/schedstat")) or "").split()
+    return len(told) > 2 and told[2] != "0"
+
+
+def _is_guest() -> bool:
+    """Whether a hypervisor says that it is there: one that has never told of stolen time is held not to tell."""
+    flags = re.search(r"^flags\s*:(.*)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
+    return flags is not None and "hypervisor" in flags.group(1).split()
 
 
 def _text(path: Path) -> str | None:

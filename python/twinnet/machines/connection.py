@@ -300,5 +300,6 @@ def _record(elapsed_ps: int, before: Mapping[str, Any], now: Mapping[str, Any]) 
         "realtime": now["processor"]["realtime"],
         "processor": "shared" if now["processor"]["shared"] else "own",
         "agent": now["agent"],
+        "sources": now["sources"],
         "interface": {name: grown[name] for name in _GROWING[3:]},
     }

@@ -7,9 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from twinnet.results.fabric_parts import FabricParts
+from twinnet.results.fidelity_counts import (
+    AgentTiming,
+    BusyLine,
+    HeldUpPrograms,
+    Lateness,
+    LineLateness,
+    MachineTime,
+    ProgramWait,
+    TrafficTime,
+    cpu_by_kind,
+    machine_times,
+    pauses_told,
+    told_of,
+)
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
 from twinnet.results.shown import ShownInUnits
 
@@ -19,201 +33,28 @@ __all__ = [
     "BusyLine",
     "FabricParts",
     "FidelityRecord",
+    "HeldUpPrograms",
     "Lateness",
     "Limit",
     "LineLateness",
     "MachineTime",
+    "ProgramWait",
     "Thresholds",
+    "TrafficTime",
     "Verdict",
 ]
-
-
-@dataclass(frozen=True)
-class Lateness:
-    """By how much frames were handed over late, in nanoseconds.
-
-    Parameters
-    ----------
-    p50, p90, p99, p999, max, mean
-        Quantiles, the largest and the mean.
-    histogram
-        Upper bound of each bin and its count.
-    """
-
-    p50: int = 0
-    p90: int = 0
-    p99: int = 0
-    p999: int = 0
-    max: int = 0
-    mean: float = 0.0
-    histogram: tuple[tuple[int, int], ...] = ()
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> Lateness:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        late = dict(spec or {})
-        bins = tuple((int(upper), int(count)) for upper, count in late.pop("histogram", ()))
-        names = ("p50", "p90", "p99", "p999", "max", "mean")
-        return cls(**{name: late[name] for name in names if late.get(name) is not None}, histogram=bins)
-
-
-def _pauses(given: Any) -> dict[str, int]:
-    """Pauses in the form of the lab protocol; zeros where nothing is told."""
-    told = cast("Mapping[str, Any]", given or {})
-    return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
 
 
 _PAUSE_PS = 10**9
 """The shortest pause that counts, and the lateness of a frame that does."""
 _SATURATED = 0.98
 """A line that is busy for a larger share of a second always has a queue."""
-_PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
 
-
-@dataclass(frozen=True)
-class BusyLine:
-    """The line that was busiest with other traffic than TCP in any second of a run, of those with a rate that did not
-    always have a queue.
-
-    Parameters
-    ----------
-    port
-        The port that sends into the line; empty where no line has a rate, or the run was shorter than a second.
-    share
-        The share of that second for which such traffic kept it busy, at most 0.98: above that a line is held always to
-        have a queue. Exact for a host's own line; elsewhere at most what all hosts together sent.
-    """
-
-    port: str = ""
-    share: float = 0.0
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> BusyLine:
-        """Return it in the form of the lab protocol."""
-        told = spec or {}
-        return cls(str(told.get("port", "")), float(told.get("share", 0.0)))
-
+_LEAST_TRAFFIC_PS = 10**11
+"""Of a shorter time of traffic nothing is a share."""
 
 SHARED_SHARE = 0.01
 """A thread that waits for a processor for a larger share of the time than this shares it: as `twinnet send` has it."""
-
-
-@dataclass(frozen=True)
-class AgentTiming:
-    """The timer lateness of the agent, the thread that runs the built-in apps of real hosts.
-
-    Parameters
-    ----------
-    timers
-        How many came due.
-    lateness_ns
-        How long after its time each was served, beyond the slack that its app allows.
-    waited_s
-        Time in seconds for which the thread could have run and another had its processor.
-    overloaded_senders
-        How many built-in senders gave up because the machine could not follow what they were asked to send.
-    overflowed_datagrams
-        Datagrams that arrived and that the sockets of built-in sinks had no room for.
-    pauses_ps
-        ``total``, ``longest``, ``worst_second`` and ``worst_second_beyond`` of the times of 1 ms and more for which a
-        timer was due and none was served; the last counts of each only what is beyond 1 ms.
-    """
-
-    timers: int
-    lateness_ns: Lateness
-    waited_s: float
-    overloaded_senders: int = 0
-    overflowed_datagrams: int = 0
-    pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> AgentTiming:
-        """Return it in the form of the lab protocol."""
-        return cls(
-            int(spec["timers"]),
-            Lateness.from_spec(spec["lateness_ns"]),
-            float(spec["waited_s"]),
-            int(spec.get("overloaded_senders", 0)),
-            int(spec.get("overflowed_datagrams", 0)),
-            _pauses(spec.get("pauses")),
-        )
-
-
-@dataclass(frozen=True)
-class LineLateness:
-    """The time that one line (one direction of a link) lost to lateness and made good.
-
-    Parameters
-    ----------
-    port
-        The port that sends into the line.
-    lost_ps, regained_ps
-        Time for which frames waited and the line gave it up because it was looked at too late, and how much of it the
-        line made good since.
-    missing_in_worst_second_ps
-        The most that was lost and not regained in one second of the clock.
-    latest_ps
-        The latest that the line was looked at.
-    handed_over
-        Frames that it handed to a real host.
-    lateness_ns
-        How late those were.
-    """
-
-    port: str
-    lost_ps: int = 0
-    regained_ps: int = 0
-    missing_in_worst_second_ps: int = 0
-    latest_ps: int = 0
-    handed_over: int = 0
-    lateness_ns: Lateness = Lateness()
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> LineLateness:
-        """Return it in the form of the lab protocol."""
-        names = ("lost_ps", "regained_ps", "missing_in_worst_second_ps", "latest_ps", "handed_over")
-        counts = {name: int(spec.get(name, 0)) for name in names}
-        return cls(str(spec["port"]), **counts, lateness_ns=Lateness.from_spec(spec.get("lateness_ns")))
-
-    @property
-    def missing_ps(self) -> int:
-        """Time that is missing from the line's rate: what was lost and not regained."""
-        return max(self.lost_ps - self.regained_ps, 0)
-
-
-@dataclass(frozen=True)
-class MachineTime:
-    """Time in seconds that the machine took from a run in one way: in all, and in the worst second.
-
-    Of hosts' programs the worst second is that of the one that waited longest, and `program` is its name.
-    """
-
-    total_s: float = 0.0
-    worst_second_s: float = 0.0
-    program: str = ""
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> MachineTime:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        told = spec or {}
-        seconds = (float(told.get(name, 0.0)) for name in ("total_s", "worst_second_s"))
-        return cls(*seconds, program=str(told.get("program", "")))
-
-
-def _cpu_by_kind(given: Any) -> dict[str, float]:
-    """CPU seconds by kind; the virtual clock tells one number, for there is one thread."""
-    if isinstance(given, Mapping):
-        return {str(kind): float(seconds) for kind, seconds in cast(Mapping[Any, Any], given).items()}
-    return {"fabric": float(given)} if given else {}
-
-
-def _told_of(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """What is told of each of several things; nothing where nothing is told."""
-    return cast("Mapping[str, Mapping[str, Any]]", given or {})
-
-
-def _machine_times(given: Any) -> dict[str, MachineTime]:
-    return {name: MachineTime.from_spec(one) for name, one in _told_of(given).items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,7 +75,15 @@ class FidelityRecord(ShownInUnits):
     longest_slip_ps
         The latest that any line was looked at.
     lines
-        What the lines did with lateness, worst first; of a large network the 32 worst.
+        What the lines did with lateness, worst first; of a large network the 32 worst. For showing: the verdict looks
+        at `worst_lines`.
+    worst_lines
+        Of all lines the worst by what is ``missing`` from its rate, in its ``worst_second``, by the ``latest`` look at
+        it, and by how late its ``late_frames`` were.
+    missing_in_worst_second_ps
+        The most that a line lost and did not regain in one second of the clock, of all lines.
+    traffic
+        The time in which frames moved, and the share of it that pauses took.
     pauses_ps
         ``total``, ``longest`` and ``worst_second`` of the times for which the fabric looked at nothing, of those that
         lasted 1 ms and more; ``worst_second_beyond`` counts of each only what is beyond 1 ms.
@@ -251,6 +100,15 @@ class FidelityRecord(ShownInUnits):
         Time that the machine took: ``fabric_waited``, ``agent_waited`` and ``programs_waited`` (could have run and had
         no processor; the worst second is that of the program that waited longest), ``processor_pressure`` and
         ``memory_pressure`` (of the whole machine), ``throttled`` (by a quota), ``steal``.
+    program_wait
+        The short window in which one program of a host waited longest for a processor.
+    programs
+        What held up hosts' programs beside that: full sockets, and signals that stopped them.
+    controllers_paused_ps
+        The longest time for which a controller in the process of the lab's owner did not go on.
+    sources
+        Which counters the kernel and the hypervisor offer; ``None`` where the record does not tell. Where one is
+        missing, that nothing was counted says nothing.
     cpu_s
         CPU time in seconds by thread and kind.
     steal_s
@@ -297,11 +155,18 @@ class FidelityRecord(ShownInUnits):
     regained_ps: int = 0
     lines: Sequence[LineLateness] = ()
     pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
-    busiest_line: BusyLine = BusyLine()
+    busiest_line: BusyLine = field(default_factory=BusyLine)
     long_lines: int = 0
     interface_drops: int = 0
     interface_drops_by_port: Mapping[str, int] = field(default_factory=dict[str, int])
     machine: Mapping[str, MachineTime] = field(default_factory=dict[str, MachineTime])
+    worst_lines: Mapping[str, LineLateness] = field(default_factory=dict[str, LineLateness])
+    missing_in_worst_second_ps: int = 0
+    traffic: TrafficTime = field(default_factory=TrafficTime)
+    program_wait: ProgramWait = field(default_factory=ProgramWait)
+    programs: HeldUpPrograms = field(default_factory=HeldUpPrograms)
+    controllers_paused_ps: int = 0
+    sources: Mapping[str, bool] | None = None
     clock: str = "wall"
     events: int = 0
     trace_hash: str = ""
@@ -317,6 +182,7 @@ class FidelityRecord(ShownInUnits):
         """Return the record that the lab protocol gives as `spec`."""
         told = spec.get("agent")
         agent = AgentTiming.from_spec(told) if told else None
+        waited = told_of(spec.get("machine")).get("programs_waited", {})
         return cls(
             elapsed_ps=int(spec.get("elapsed_ps", 0)),
             handed_over=int(spec.get("handed_over", 0)),
@@ -326,25 +192,36 @@ class FidelityRecord(ShownInUnits):
             longest_slip_ps=int(spec.get("longest_slip_ps", 0)),
             overload_drops=int(spec.get("overload_drops", 0)),
             ingress_drops=int(spec.get("ingress_drops", 0)),
-            cpu_s=_cpu_by_kind(spec.get("cpu_s")),
+            cpu_s=cpu_by_kind(spec.get("cpu_s")),
             steal_s=float(spec.get("steal_s", 0.0)),
             involuntary_switches=dict(spec.get("involuntary_switches") or {}),
             realtime=bool(spec.get("realtime", False)),
             cores=int(spec.get("cores", 1)),
             regained_ps=int(spec.get("regained_ps", 0)),
             lines=tuple(LineLateness.from_spec(line) for line in spec.get("lines", ())),
-            pauses_ps=_pauses(spec.get("pauses")),
+            pauses_ps=pauses_told(spec.get("pauses")),
             busiest_line=BusyLine.from_spec(spec.get("busiest_line")),
             long_lines=int(spec.get("long_lines", 0)),
             interface_drops=int(spec.get("interface_drops", 0)),
             interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
-            machine=_machine_times(spec.get("machine")),
+            machine=machine_times(spec.get("machine")),
+            worst_lines={
+                name: LineLateness.from_spec(line) for name, line in told_of(spec.get("worst_lines")).items() if line
+            },
+            missing_in_worst_second_ps=int(spec.get("missing_in_worst_second_ps", 0)),
+            traffic=TrafficTime.from_spec(spec.get("traffic")),
+            program_wait=ProgramWait.from_spec(waited.get("worst_window")),
+            programs=HeldUpPrograms.from_spec(spec.get("programs")),
+            controllers_paused_ps=int(told_of(spec.get("controllers")).get("longest_pause_ps", 0)),
+            sources=None
+            if spec.get("sources") is None
+            else {str(name): bool(is_) for name, is_ in spec["sources"].items()},
             clock=str(spec.get("clock", "wall")),
             events=int(spec.get("events", 0)),
             trace_hash=str(spec.get("trace_hash", "")),
             impossible_states=int(spec.get("impossible_states", 0)),
             agent=agent,
-            machines={name: cls.from_spec(one) for name, one in _told_of(spec.get("machines")).items()},
+            machines={name: cls.from_spec(one) for name, one in told_of(spec.get("machines")).items()},
             late_links={str(one["link"]): float(one["late_share"]) for one in spec.get("underlay") or ()},
             parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
@@ -352,8 +229,18 @@ class FidelityRecord(ShownInUnits):
 
     @property
     def slipped_share(self) -> float:
-        """The share of its time that the worst line lost and did not regain: by so much its rate is low."""
-        return max(self.slipped_ps - self.regained_ps, 0) / self.elapsed_ps if self.elapsed_ps else 0.0
+        """The share of the time in which frames moved that the worst line lost and did not regain: by so much its rate
+        is low."""
+        missing_ps = max(self.slipped_ps - self.regained_ps, *(line.missing_ps for line in self.all_worst_lines), 0)
+        time_ps = self.elapsed_ps
+        if self.traffic.moving_ps:
+            time_ps = min(time_ps, max(self.traffic.moving_ps, _LEAST_TRAFFIC_PS))
+        return min(missing_ps / time_ps, 1.0) if time_ps else 0.0
+
+    @property
+    def all_worst_lines(self) -> Sequence[LineLateness]:
+        """Each line that the record tells of: the worst of all in each respect, and those that are listed."""
+        return (*self.worst_lines.values(), *self.lines)
 
     @property
     def machine_losses(self) -> int:
@@ -372,7 +259,13 @@ class FidelityRecord(ShownInUnits):
     @property
     def longest_pause_ps(self) -> int:
         """The longest time for which the fabric, or one of its lines that had something to do, was not looked at."""
-        return max(self.longest_slip_ps, self.pauses_ps.get("longest", 0))
+        latest_ps = max((line.latest_ps for line in self.all_worst_lines), default=0)
+        return max(self.longest_slip_ps, self.pauses_ps.get("longest", 0), latest_ps)
+
+    @property
+    def paused_share(self) -> float:
+        """The share that the fabric stood still for, of the worst second or of the time in which frames moved."""
+        return max(self.pauses_ps.get("worst_second", 0) / 1e12, self.traffic.paused_share)
 
     @property
     def queued_share(self) -> float:
@@ -386,19 +279,20 @@ class FidelityRecord(ShownInUnits):
         (*p* - 1 ms / *u*) / (1 - *u*) of the time's frames wait there for more than 1 ms.
         """
         share = min(self.busiest_line.share, _SATURATED)
-        fabric = self.pauses_ps.get("worst_second_beyond", 0) * max(self.long_lines, 1)
-        return min((fabric + self._burst_ps(share)) / 1e12 / (1 - share), 1.0)
+        # A run can be shorter than a second, or its traffic can.
+        beyond = max(self.pauses_ps.get("worst_second_beyond", 0) / 1e12, self.traffic.paused_beyond_share)
+        return min((beyond * max(self.long_lines, 1) + self._burst_ps(share) / 1e12) / (1 - share), 1.0)
 
     def _burst_ps(self, share: float) -> float:
         """Of the pauses of the built-in apps in the worst second, that of which the burst waits for more than 1 ms on a
         line that is busy for this share of its time."""
-        pauses: Mapping[str, int] = self.agent.pauses_ps if self.agent is not None else {}
-        if not pauses or share <= 0:
+        if self.agent is None or share <= 0:
             return 0.0
-        of_second = pauses.get("worst_second", 0)
-        count = (of_second - pauses.get("worst_second_beyond", 0)) / _PAUSE_PS
-        # Pauses that are too short for that count for less than nothing in the sum, so the longest is looked at alone.
-        return max(of_second - count * _PAUSE_PS / share, pauses.get("longest", 0) - _PAUSE_PS / share, 0.0)
+        harmless_ps = _PAUSE_PS / share
+        # Of the sums that the record has, the one for the longest time that is not longer than that.
+        sums = [of_ps for time_ps, of_ps in self.agent.over_ps if time_ps <= harmless_ps]
+        of_second = sums[-1] if sums else self.agent.pauses_ps.get("worst_second_beyond", 0)
+        return max(of_second, self.agent.pauses_ps.get("longest", 0) - harmless_ps, 0.0)
 
     def took(self, name: str) -> MachineTime:
         """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""

@@ -3,10 +3,15 @@
 A valid run promises: the rate of no line is low by more than 0.1 % over the run or 1 % in any second; in every second
 99 % of the moments at which a frame can come are looked at within 1 ms, and all of them within 10 ms; the machine lost
 no frame. Each threshold follows from one of these; docs/reference/fidelity.md derives them.
+
+All that makes a verdict is looked at here, in what was counted of all lines, frames, timers and programs. Lists in a
+record are for showing. Small numbers are judged by what they are, and a counter that the machine does not offer is no
+evidence.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +20,7 @@ from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
     from twinnet.results.fidelity import FidelityRecord
+    from twinnet.results.fidelity_counts import Lateness
 
 __all__ = ["EXACT", "Limit", "Thresholds", "Verdict", "judge"]
 
@@ -24,7 +30,19 @@ EXACT = "exact: the virtual clock waits for every event, so none is ever late"
 """The reason why a run on the virtual clock is valid."""
 _OVERLOADED = "built-in senders could not keep up: the machine, and no model, decided what was sent"
 _ENOUGH = 1000
-"""Of fewer frames or timers a quantile of one in a thousand, or one in a hundred of a tenth of them, is the largest."""
+"""Of fewer frames one in a thousand is less than one."""
+_ENOUGH_TIMERS = 100
+"""Of fewer timers one in a hundred is less than one."""
+_SOURCES = {
+    "thread_waits": "for how long threads wait for a processor (/proc/PID/schedstat)",
+    "memory_pressure": "for how long programs wait for memory (/proc/pressure/memory)",
+    "quota": "what a quota of its control group takes (cpu.stat)",
+    "steal": "what the hypervisor takes (the steal in /proc/stat)",
+    "programs": "for how long all threads of hosts' programs wait for a processor, because they are too many",
+    "sockets": "what the sockets of hosts' programs had no room for (/proc/net/snmp)",
+}
+"""What a verdict needs to be told, and what it means that it is not."""
+_SOURCES_OF = {"wall": tuple(_SOURCES), "real": ("thread_waits", "steal")}
 
 
 @dataclass(frozen=True)
@@ -55,25 +73,33 @@ class Thresholds:
     Parameters
     ----------
     lateness_p999_ns
-        Lateness that one frame in 1000 exceeds: of all frames, and of each line with 1000 frames or more.
+        Lateness that one frame in 1000 exceeds, of all frames and of each line; of 100 to 999 frames the lateness that
+        one of them exceeds, and of fewer that of the latest.
     slipped_share
-        Share of its time that the worst line lost and did not regain, over the run.
+        Share of the time in which frames moved that the worst line lost and did not regain, over the run.
     worst_second_share
         The same in its worst second.
     longest_slip_ns
         The longest time for which the fabric, or a line with something to do, was not looked at, or a timer of the
-        built-in apps of real hosts was due and none was served.
+        built-in apps of real hosts was due and none was served, and by how much the latest frame was late.
     paused_share
-        Share of the worst second that the fabric stood still, in pauses of 1 ms and more.
+        Share of the worst second, or of the time in which frames moved, that the fabric stood still, in pauses of 1 ms
+        and more.
     queued_share
         Share of the worst second in which frames left late because a pause had filled a queue.
     overload_drop_share
         Share of the frames that the machine lost.
     agent_lateness_p99_ns
-        Lateness that one timer in 100 of the built-in apps of real hosts exceeds.
+        Lateness that one timer in 100 of the built-in apps of real hosts exceeds; of fewer timers that of the latest.
     waiting_share
         Share of the worst second for which the fabric, the agent or a host's program had no processor though it could
-        have run.
+        have run; of a host's program also of the worst window of 0.05 s.
+    socket_drop_share
+        Share of the frames that arrived at hosts with programs and that a UDP socket had no room for.
+    program_stopped_ns
+        The longest time for which a signal stopped a program that the lab started.
+    controller_paused_ns
+        The longest time for which a controller in the process of the lab's owner did not go on.
     throttled_share
         Share of the worst second for which a quota of the lab's control group stopped it.
     memory_pressure_share
@@ -91,6 +117,9 @@ class Thresholds:
     overload_drop_share: Limit = Limit(0.0, 0.005)
     agent_lateness_p99_ns: Limit = Limit(1_000_000, 10_000_000)
     waiting_share: Limit = Limit(0.10, 1.0)
+    socket_drop_share: Limit = Limit(0.0, 1.0)
+    program_stopped_ns: Limit = Limit(1_000_000, math.inf)
+    controller_paused_ns: Limit = Limit(20_000_000, math.inf)
     throttled_share: Limit = Limit(0.0, 0.10)
     memory_pressure_share: Limit = Limit(0.01, 1.0)
     steal_share: Limit = Limit(0.01, 0.10)
@@ -144,7 +173,7 @@ class _Check:
         unit = "%" if self.scale == _PERCENT else "ms"
         bounds = f"doubtful above {self.limit.doubtful * self.scale:.3g} {unit}"
         # No share is more than the whole: such a limit makes no run invalid.
-        if unit != "%" or self.limit.invalid < 1:
+        if self.limit.invalid < (1 if unit == "%" else math.inf):
             bounds += f", invalid above {self.limit.invalid * self.scale:.3g} {unit}"
         return self.limit.state(self.value), f"{words} ({bounds})"
 
@@ -159,13 +188,20 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
         return Verdict("invalid", (_fault(record),)) if record.impossible_states else Verdict("valid", (EXACT,))
     if record.machines:
         return _of_machines(record, limits)
-    checks = (*_frames(record, limits), *_lines(record, limits), *_machine(record, limits))
+    checks = (
+        *_frames(record, limits),
+        *_lines(record, limits),
+        *_apps(record, limits),
+        *_programs(record, limits),
+        *_machine(record, limits),
+    )
     findings = [check.finding() for check in checks]
     overloaded = record.agent.overloaded_senders if record.agent is not None else 0
     if overloaded:
         findings.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
     if record.impossible_states:
         findings.append(("invalid", _fault(record)))
+    findings += [("doubtful", words) for words in _untold(record)]
     worst: State = "valid"
     for candidate in ("doubtful", "invalid"):
         if any(state == candidate for state, _ in findings):
@@ -196,27 +232,35 @@ def _fault(record: FidelityRecord) -> str:
     )
 
 
+def _untold(record: FidelityRecord) -> Iterator[str]:
+    """What the record cannot tell: that nothing was counted is no evidence then."""
+    if record.elapsed_ps <= 0:
+        yield "the record covers no time"
+    if record.sources is None:
+        yield "the record does not tell what this machine could count"
+        return
+    missing = [_SOURCES[name] for name in _SOURCES_OF.get(record.clock, ()) if not record.sources.get(name)]
+    if missing:
+        yield f"this machine does not tell {', nor '.join(missing)}"
+
+
 def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     """Check how late frames were, how long the fabric stood still, and how many frames overload lost."""
-    known = [
-        (line.lateness_ns.p999, f" on the line of {line.port}") for line in record.lines if line.handed_over >= _ENOUGH
-    ]
-    late, where = max([(record.lateness_ns.p999, ""), *known], key=lambda one: one[0])
-    yield _Check(
-        limits.lateness_p999_ns, late, "one frame in 1000" + where + " was late by more than {:.3g} ms", _MS_PER_NS
-    )
+    known = [(line.lateness_ns, f" on the line of {line.port}") for line in record.all_worst_lines]
+    late, where = max([(record.lateness_ns, ""), *known], key=lambda one: one[0].tail)
+    yield _Check(limits.lateness_p999_ns, late.tail, _lateness(late, where), _MS_PER_NS)
+    latest, where = max([(record.lateness_ns, ""), *known], key=lambda one: one[0].max)
+    yield _Check(limits.longest_slip_ns, latest.max, "one frame" + where + " was late by {:.3g} ms", _MS_PER_NS)
     yield _Check(
         limits.longest_slip_ns,
         record.longest_pause_ps / 1000,
         "the fabric, or a line with frames to carry, stood still for {:.3g} ms",
         _MS_PER_NS,
     )
-    yield _Check(
-        limits.paused_share,
-        record.pauses_ps.get("worst_second", 0) / 1e12,
-        "the fabric stood still for {:.3g} % of the worst second",
-        _PERCENT,
-    )
+    of = "the worst second"
+    if record.traffic.paused_share > record.pauses_ps.get("worst_second", 0) / 1e12:
+        of = f"the {record.traffic.moving_ps / 1e12:.3g} s in which frames moved"
+    yield _Check(limits.paused_share, record.paused_share, "the fabric stood still for {:.3g} % of " + of, _PERCENT)
     line = record.busiest_line
     why = "the fabric stood still"
     if line.port:
@@ -224,6 +268,14 @@ def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     late_for = why + ", so frames left late for up to {:.3g} % of the worst second"
     yield _Check(limits.queued_share, record.queued_share, late_for, _PERCENT)
     yield _Check(limits.overload_drop_share, record.overload_drop_share, _losses(record), _PERCENT)
+
+
+def _lateness(late: Lateness, where: str) -> str:
+    """By how much frames were late, in words; of few frames with their count."""
+    if not 0 < late.count < _ENOUGH:
+        return "one frame in 1000" + where + " was late by more than {:.3g} ms"
+    rest = "the latest" if late.count < _ENOUGH // 10 else "all but the latest"
+    return f"of {late.count} frames{where} {late.late} were late by more than 1 ms, {rest}" + " by up to {:.3g} ms"
 
 
 def _losses(record: FidelityRecord) -> str:
@@ -241,27 +293,53 @@ def _losses(record: FidelityRecord) -> str:
 
 def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     """Check how much of their rates lines lost."""
-    worst = max(record.lines, key=lambda line: line.missing_ps, default=None)
+    lines = record.all_worst_lines
+    worst = max(lines, key=lambda line: line.missing_ps, default=None)
     of = f" of {worst.port}" if worst is not None else ""
     yield _Check(
         limits.slipped_share, record.slipped_share, "the line" + of + " slipped by {:.3g} % of the time", _PERCENT
     )
-    worst = max(record.lines, key=lambda line: line.missing_in_worst_second_ps, default=None)
-    if worst is not None:
-        words = f"the line of {worst.port} slipped by " + "{:.3g} % of its worst second"
-        yield _Check(limits.worst_second_share, worst.missing_in_worst_second_ps / 1e12, words, _PERCENT)
+    worst = max(lines, key=lambda line: line.missing_in_worst_second_ps, default=None)
+    missing_ps = max(record.missing_in_worst_second_ps, worst.missing_in_worst_second_ps if worst is not None else 0)
+    of = f"the line of {worst.port}" if worst is not None else "a line"
+    words = of + " slipped by {:.3g} % of its worst second"
+    yield _Check(limits.worst_second_share, missing_ps / 1e12, words, _PERCENT)
+
+
+def _apps(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
+    """Check how well the built-in apps of real hosts kept their times."""
+    agent = record.agent
+    if agent is None:
+        return
+    words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
+    if agent.timers < _ENOUGH_TIMERS:
+        words = f"of {agent.timers} timers of the built-in apps the latest" + " was late by {:.3g} ms"
+    yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, _MS_PER_NS)
+    longest = agent.pauses_ps.get("longest", 0) / 1000
+    yield _Check(limits.longest_slip_ns, longest, "the built-in apps stood still for {:.3g} ms", _MS_PER_NS)
+
+
+def _programs(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
+    """Check what held up the programs of hosts, and controllers in the owner's process."""
+    wait = record.program_wait
+    window = (
+        f"a host's program ({wait.program})" + " waited for a processor for {:.3g} %" + f" of {wait.window_s:.2g} s"
+    )
+    yield _Check(limits.waiting_share, wait.share, window, _PERCENT)
+    programs = record.programs
+    stopped = f"a signal stopped a host's program ({programs.stopped})" + " for {:.3g} ms"
+    yield _Check(limits.program_stopped_ns, programs.longest_stop_ps / 1000, stopped, _MS_PER_NS)
+    dropped = sum(programs.dropped_datagrams.values())
+    hosts = ", ".join(f"{host} {count}" for host, count in list(programs.dropped_datagrams.items())[:5])
+    full = "sockets of hosts with programs had no room for {:.3g} % of what arrived" + f" (datagrams: {hosts})"
+    share = dropped / (record.handed_over + dropped) if dropped else 0.0
+    yield _Check(limits.socket_drop_share, share, full, _PERCENT)
+    controllers = "a controller in the process of the lab's owner stood still for {:.3g} ms"
+    yield _Check(limits.controller_paused_ns, record.controllers_paused_ps / 1000, controllers, _MS_PER_NS)
 
 
 def _machine(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
     """Check how much the machine took from the fabric and from the programs of hosts."""
-    agent = record.agent
-    # Of a handful of timers the first is late by what it takes to set up: that is no rate of anything.
-    if agent is not None and agent.timers >= _ENOUGH // 10:
-        words = "one timer in 100 of the built-in apps was late by more than {:.3g} ms"
-        yield _Check(limits.agent_lateness_p99_ns, agent.lateness_ns.p99, words, _MS_PER_NS)
-    if agent is not None:
-        longest = agent.pauses_ps.get("longest", 0) / 1000
-        yield _Check(limits.longest_slip_ns, longest, "the built-in apps stood still for {:.3g} ms", _MS_PER_NS)
     program = record.took("programs_waited").program
     for name, who in (
         ("fabric_waited", "the fabric"),

@@ -160,12 +160,15 @@ class FidelityThresholds(_Strict):
     lateness_p999: DurationLimit | None = None
     longest_slip: DurationLimit | None = None
     agent_lateness_p99: DurationLimit | None = None
+    program_stopped: DurationLimit | None = None
+    controller_paused: DurationLimit | None = None
     slipped_share: ShareLimit | None = None
     worst_second_share: ShareLimit | None = None
     paused_share: ShareLimit | None = None
     queued_share: ShareLimit | None = None
     overload_drop_share: ShareLimit | None = None
     waiting_share: ShareLimit | None = None
+    socket_drop_share: ShareLimit | None = None
     throttled_share: ShareLimit | None = None
     memory_pressure_share: ShareLimit | None = None
     steal_share: ShareLimit | None = None

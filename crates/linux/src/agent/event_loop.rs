@@ -37,6 +37,9 @@ const RECEIVES: usize = 4;
 /// The interval at which the thread's own costs are published while it is busy.
 const PUBLISH: Duration = Duration::from_ms(10);
 
+/// The longest wait of an agent on a machine of its own while apps run there.
+const LONGEST_UNWATCHED: Duration = Duration::from_ms(20);
+
 enum State {
     /// Starts at its deadline.
     Planned(Box<dyn App>),
@@ -128,9 +131,14 @@ impl EventLoop {
         while !self.ended {
             self.turn();
             let Next::Wait(timeout) = self.next() else { continue };
-            let clock = self.clock;
+            let (clock, timeout) = (self.clock, self.watchful(timeout));
+            let asked_until = timeout.map(|timeout| clock.now() + timeout);
             self.sockets.poller.wait(timeout, &mut found, || clock.now())?;
-            self.waiting.waited(clock.now());
+            let now = clock.now();
+            self.waiting.waited(now);
+            if let Some(asked_until) = asked_until {
+                self.note_overrun(asked_until, now);
+            }
             for &(socket, events) in &found.ready {
                 self.sockets.schedule(socket, what_is_ready(events));
             }
@@ -180,6 +188,27 @@ impl EventLoop {
                 Next::Wait(left)
             }
         }
+    }
+
+    /// The longest that the thread may wait that would wait for `timeout`: on a machine of its own nobody else sees
+    /// that it stood still, and a sink has no timer that would be late.
+    fn watchful(&self, timeout: Option<Duration>) -> Option<Duration> {
+        if !self.waiting.is_on_machine() || timeout.is_some_and(|timeout| timeout <= LONGEST_UNWATCHED) {
+            return timeout;
+        }
+        let at_work = self.apps.iter().any(|entry| matches!(entry.state, State::Running(_)));
+        if at_work {
+            Some(LONGEST_UNWATCHED)
+        } else {
+            timeout
+        }
+    }
+
+    /// The thread wanted to go on at `asked_until` and does so `now`. From the moment on at which a timer is due, the
+    /// timer tells of it.
+    fn note_overrun(&self, asked_until: Time, now: Time) {
+        let (due, _) = self.next_wake();
+        self.usage.note_pause(due.min(now).since(asked_until), now);
     }
 
     /// The moment by which some timer must be served, and whether exactly then.
@@ -600,6 +629,25 @@ mod tests {
     fn start(event_loop: &mut EventLoop, app: Value) {
         let config: AppConfig = serde_json::from_value(app).unwrap();
         event_loop.start(0, &config, None, None, Responder::new(|answer| drop(answer.unwrap())));
+    }
+
+    #[test]
+    fn a_sink_on_a_machine_that_stood_still_tells_of_it_though_no_timer_was_due() {
+        let mut event_loop = event_loop();
+        assert_eq!(event_loop.watchful(None), None);
+        start(&mut event_loop, json!({"kind": "udp_sink", "port": free_port(), "interval_ps": 1_000_000_000_000_u64}));
+        event_loop.turn();
+        assert_eq!(event_loop.watchful(None), Some(LONGEST_UNWATCHED));
+        assert_eq!(event_loop.watchful(Some(Duration::from_us(7))), Some(Duration::from_us(7)));
+        let asked_until = event_loop.clock.now();
+        event_loop.note_overrun(asked_until, asked_until + Duration::from_secs(30));
+        let told = event_loop.usage.pauses().to_json();
+        assert_eq!(told["longest_ps"], json!(30_000_000_000_000_u64), "{told}");
+        // What is due meanwhile tells of the rest.
+        event_loop.timers.insert((asked_until + Duration::from_ms(2), 1));
+        event_loop.usage.forget_pauses();
+        event_loop.note_overrun(asked_until, asked_until + Duration::from_secs(30));
+        assert_eq!(event_loop.usage.pauses().to_json()["longest_ps"], json!(2_000_000_000_u64));
     }
 
     /// A port that nobody has.

@@ -219,8 +219,9 @@ impl Lab {
             Request::Describe(_) => return responder.send(Ok((*running.description).clone())),
             Request::Fidelity(_) | Request::FidelityReset(_) => {
                 let (fabric, agent) = (Arc::clone(&running.fabric), Arc::clone(&running.agent));
+                let programs = Arc::clone(&running.programs);
                 drop(stage);
-                return self.fidelity(request, responder, &*fabric, &*agent);
+                return self.fidelity(request, responder, (&*fabric, &*agent, programs));
             }
             Request::Spawn(asked) if running.models.contains(&asked.host) => {
                 let host = &asked.host;
@@ -243,11 +244,17 @@ impl Lab {
         service.submit(Call { request, descriptors, responder });
     }
 
-    /// Asks the fabric for its record and adds the agent's share to it.
-    fn fidelity(&self, request: Request, responder: Responder, fabric: &dyn Service, agent: &dyn Service) {
+    /// Asks the fabric for its record and adds the agent's and the programs' share to it.
+    fn fidelity(
+        &self,
+        request: Request,
+        responder: Responder,
+        (fabric, agent, programs): (&dyn Service, &dyn Service, Arc<Keeper>),
+    ) {
         let (now, kept) = (agent.usage().unwrap_or_default(), agent.timeliness().unwrap_or_default());
         let mut before = self.agent_before.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(request, Request::FidelityReset(_)) {
+        let resets = matches!(request, Request::FidelityReset(_));
+        if resets {
             *before = (now, kept.clone());
             agent.forget_pauses();
         }
@@ -259,7 +266,10 @@ impl Lab {
         let kept = kept.since(&before.1);
         drop(before);
         let answer = Responder::new(move |record: Answer| {
-            responder.send(record.map(|record| with_agent(record, used, &kept)));
+            if resets {
+                programs.forget_held_up();
+            }
+            responder.send(record.map(|record| with_programs(with_agent(record, used, &kept), &programs)));
         });
         fabric.submit(Call { request, descriptors: Vec::new(), responder: answer });
     }
@@ -454,6 +464,19 @@ fn with_agent(reply: Reply, agent: ThreadUsage, kept: &Timeliness) -> Reply {
     }
     if let Some(fields) = record.as_object_mut() {
         fields.insert("agent".to_owned(), kept.to_json());
+    }
+    Reply::Fidelity(record)
+}
+
+/// Adds what held up the programs of hosts.
+fn with_programs(reply: Reply, programs: &Keeper) -> Reply {
+    let Reply::Fidelity(mut record) = reply else { return reply };
+    let (held_up, told) = programs.held_up();
+    if let Some(fields) = record.as_object_mut() {
+        fields.insert("programs".to_owned(), held_up);
+    }
+    if let Some(sources) = record.get_mut("sources").and_then(Value::as_object_mut) {
+        sources.insert("sockets".to_owned(), told.into());
     }
     Reply::Fidelity(record)
 }

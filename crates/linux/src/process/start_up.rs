@@ -72,15 +72,24 @@ pub fn waiting_signals(descriptor: &OwnedFd) -> Vec<i32> {
 
 /// Children of this process that have ended, with their wait status; none is left waiting.
 pub fn reap() -> Vec<(i32, i32)> {
-    let mut ended = Vec::new();
+    wait_for_children(libc::WNOHANG)
+}
+
+/// Takes the news of children: those that ended, with their status, and those that were stopped or go on.
+pub fn news_of_children() -> Vec<(i32, i32)> {
+    wait_for_children(libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED)
+}
+
+fn wait_for_children(options: i32) -> Vec<(i32, i32)> {
+    let mut news = Vec::new();
     loop {
         let mut status = 0;
         // SAFETY: `status` is valid for the kernel to fill.
-        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, options) };
         if pid <= 0 {
-            return ended;
+            return news;
         }
-        ended.push((pid, status));
+        news.push((pid, status));
     }
 }
 

@@ -6,9 +6,6 @@ use std::time::{Duration, Instant};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The interval at which it looks at what is to be looked at now and then.
-const PERIOD: Duration = Duration::from_secs(1);
-
 /// Does one thing after the other in a thread of its own, which ends when this is dropped and all is done.
 #[derive(Debug)]
 pub(crate) struct Aside {
@@ -16,13 +13,13 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// Starts the thread, which calls `look` once a second.
+    /// Starts the thread, which calls `look` now and then: first at once, and again after the time that it returns.
     ///
     /// # Errors
     /// When the kernel gives no thread.
-    pub(crate) fn start(look: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(look: impl Fn() -> Duration + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel::<Work>();
-        let mut next = Instant::now() + PERIOD;
+        let mut next = Instant::now();
         let run = move || loop {
             match receiver.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(work) => work(),
@@ -30,8 +27,8 @@ impl Aside {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if Instant::now() >= next {
-                look();
-                next = Instant::now() + PERIOD;
+                let after = look();
+                next = Instant::now() + after;
             }
         };
         std::thread::Builder::new().name("aside".into()).spawn(run)?;

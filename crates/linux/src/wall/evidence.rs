@@ -1,21 +1,33 @@
 //! The other effects of the machine on a run, looked at once a second outside of the loop: threads and programs that
-//! could have run and had no processor, quotas, pressure, and time that a hypervisor took.
+//! could have run and had no processor, quotas, pressure, and time that a hypervisor took. Programs are looked at more
+//! often, as far as that costs next to nothing: one that waits for 8 ms in each tenth of a second waits little of a
+//! second, and answers late all the same.
 //!
-//! Each quantity is a time. It is told in all and for the worst second; what the kernel does not tell is 0.
+//! Each quantity is a time. It is told in all and for the worst second. What the kernel does not tell is 0, and
+//! `sources` says which of them it tells: that nothing was counted and that nothing came to pass are two things.
 
 use std::collections::HashMap;
 use std::fs::{read_dir, read_to_string};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
 use crate::wall::delivery;
+use crate::wall::fidelity::ThreadUsage;
 use crate::wall::scheduling::{threads_of, AGENT_THREAD_NAME, THREAD_NAME};
 
 /// Threads of programs that are looked at. With more of them a look would cost the machine what it looks for.
-const MOST_THREADS: usize = 512;
+const MOST_THREADS: usize = 4096;
+/// The interval of looks at everything.
+const SECOND: Duration = Duration::from_secs(1);
+/// The shortest interval of looks at programs.
+const WINDOW: Duration = Duration::from_millis(50);
+/// Looks at programs may take one part in so many of a processor.
+const COST_ONE_IN: f64 = 200.0;
+/// The shortest time that a share is one of: in less the kernel's own ticks are large shares.
+const LEAST_SHARED_S: f64 = 0.1;
 
 /// The quantities, as the record names them.
 const NAMES: [&str; 8] = [
@@ -32,9 +44,32 @@ const NAMES: [&str; 8] = [
 /// Seconds of each quantity, in the order of [`NAMES`].
 type Times = [f64; NAMES.len()];
 
+/// The counters that the kernel and the hypervisor offer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sources {
+    /// How long threads wait for a processor.
+    thread_waits: bool,
+    processor_pressure: bool,
+    memory_pressure: bool,
+    /// What a quota took from the lab's control group.
+    quota: bool,
+    steal: bool,
+}
+
+impl Sources {
+    fn to_json(self, all_programs_seen: bool) -> Value {
+        json!({
+            "thread_waits": self.thread_waits, "processor_pressure": self.processor_pressure,
+            "memory_pressure": self.memory_pressure, "quota": self.quota, "steal": self.steal,
+            "programs": all_programs_seen,
+        })
+    }
+}
+
 /// The counters of the kernel so far.
 #[derive(Clone, Debug, Default)]
 struct Reading {
+    sources: Sources,
     /// All but those of programs.
     times: Times,
     /// By thread; `None` where there are too many.
@@ -45,13 +80,23 @@ impl Reading {
     fn now() -> Self {
         let mut times = Times::default();
         // The fabric hands frames over by a thread of its own, too.
-        times[0] = waited_by_threads(THREAD_NAME) + waited_by_threads(delivery::THREAD_NAME);
-        times[1] = waited_by_threads(AGENT_THREAD_NAME);
-        times[3] = pressure("cpu");
-        times[4] = pressure("memory");
-        times[5] = throttled_s();
+        let fabric = [THREAD_NAME, delivery::THREAD_NAME].map(waited_by_threads);
+        let (processor, memory, throttled) = (pressure("cpu"), pressure("memory"), throttled_s());
+        times[0] = fabric.iter().flatten().sum();
+        times[1] = waited_by_threads(AGENT_THREAD_NAME).unwrap_or(0.0);
+        times[3] = processor.unwrap_or(0.0);
+        times[4] = memory.unwrap_or(0.0);
+        times[5] = throttled.unwrap_or(0.0);
         times[6] = super::fidelity::steal_s();
-        Self { times, programs: programs() }
+        let sources = Sources {
+            thread_waits: own_wait_is_told(),
+            processor_pressure: processor.is_some(),
+            memory_pressure: memory.is_some(),
+            quota: throttled.is_some(),
+            // A hypervisor that has never told of any is held not to tell.
+            steal: times[6] > 0.0 || !is_guest(),
+        };
+        Self { sources, times, programs: programs() }
     }
 
     /// Returns what came since `before`, and the thread that waited longest.
@@ -71,9 +116,24 @@ impl Reading {
     }
 }
 
+/// The program that waited for the largest share of one short window.
+#[derive(Clone, Debug, Default)]
+struct WorstWindow {
+    waited_s: f64,
+    window_s: f64,
+    program: String,
+}
+
+impl WorstWindow {
+    fn share(&self) -> f64 {
+        self.waited_s / self.window_s.max(WINDOW.as_secs_f64())
+    }
+}
+
 /// The times since a moment, in all and for the worst second.
 #[derive(Debug)]
 struct Account {
+    begun: Instant,
     last: Reading,
     total: Times,
     worst: Times,
@@ -82,6 +142,9 @@ struct Account {
     second: Times,
     /// The name of the program that waited longest.
     longest: String,
+    /// The last look at programs, and the window in which one waited longest.
+    looked: (Instant, Option<HashMap<i32, u64>>),
+    worst_window: WorstWindow,
     /// `true` if every look saw all programs.
     all_programs_seen: bool,
 }
@@ -89,34 +152,53 @@ struct Account {
 impl Account {
     fn begin() -> Self {
         let last = Reading::now();
-        let (since, all_programs_seen) = (Instant::now(), last.programs.is_some());
+        let (begun, all_programs_seen) = (Instant::now(), last.programs.is_some());
         let [total, worst, second] = [Times::default(); 3];
-        Self { last, total, worst, since, second, longest: String::new(), all_programs_seen }
+        let (looked, worst_window) = ((begun, last.programs.clone()), WorstWindow::default());
+        let (since, longest) = (begun, String::new());
+        Self { begun, last, total, worst, since, second, longest, looked, worst_window, all_programs_seen }
     }
 
     fn look(&mut self) {
         let reading = Reading::now();
-        self.all_programs_seen &= reading.programs.is_some();
+        self.enter_programs(reading.programs.clone());
         let (grown, thread) = reading.since(&self.last);
         self.last = reading;
-        let elapsed = self.since.elapsed().as_secs_f64();
-        if self.enter(&grown, elapsed) {
+        if self.enter(&grown, self.since.elapsed().as_secs_f64(), self.begun.elapsed().as_secs_f64()) {
             self.since = Instant::now();
         }
         if let Some(thread) = thread.filter(|_| grown[7] >= self.worst[7]) {
-            self.longest = read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default().trim_end().to_owned();
+            self.longest = name_of(thread);
         }
     }
 
-    /// Counts what has `grown` in a second that began `elapsed` seconds ago; whether that is over. A look that comes
-    /// late itself covers more than a second, and its share counts.
-    fn enter(&mut self, grown: &Times, elapsed: f64) -> bool {
+    /// Counts how long programs had waited by now, as far as they were seen.
+    fn enter_programs(&mut self, now: Option<HashMap<i32, u64>>) {
+        self.all_programs_seen &= now.is_some();
+        let (since, before) = std::mem::replace(&mut self.looked, (Instant::now(), now));
+        let window_s = (self.looked.0 - since).as_secs_f64();
+        let (Some(before), Some(now)) = (&before, &self.looked.1) else { return };
+        let grown =
+            |(thread, waited): (&i32, &u64)| (waited.saturating_sub(before.get(thread).copied().unwrap_or(0)), *thread);
+        let Some((waited_ns, thread)) = now.iter().map(grown).max() else { return };
+        let waited_s = waited_ns as f64 / 1e9;
+        let window = WorstWindow { waited_s, window_s, program: String::new() };
+        if window.share() > self.worst_window.share() {
+            self.worst_window = WorstWindow { program: name_of(thread), ..window };
+        }
+    }
+
+    /// Counts what has `grown` in a second that began `elapsed` seconds ago, in a record that began `whole` seconds
+    /// ago; whether that second is over. A look that comes late itself covers more than a second, and its share counts.
+    /// Of a record that is shorter than a second the share of the record does.
+    fn enter(&mut self, grown: &Times, elapsed: f64, whole: f64) -> bool {
         let over = elapsed >= 0.95;
+        let shared = elapsed.max(whole.min(1.0)).max(LEAST_SHARED_S);
         let counted = self.total.iter_mut().zip(&mut self.second).zip(&mut self.worst);
         for (((total, second), worst), grown) in counted.zip(grown) {
             *total += grown;
             *second += grown;
-            *worst = worst.max(*second / elapsed.max(1.0));
+            *worst = worst.max(*second / shared);
         }
         if over {
             self.second = Times::default();
@@ -132,6 +214,12 @@ impl Account {
         told["programs_waited"]["worst_second_s"] = self.worst[7].into();
         told["programs_waited"]["program"] = self.longest.as_str().into();
         told["programs_waited"]["all_seen"] = self.all_programs_seen.into();
+        let worst = &self.worst_window;
+        told["programs_waited"]["worst_window"] = json!({
+            "waited_s": worst.waited_s, "window_s": worst.window_s, "share": worst.share().min(1.0),
+            "program": worst.program,
+        });
+        told.insert("sources".to_owned(), self.last.sources.to_json(self.all_programs_seen));
         Value::Object(told)
     }
 }
@@ -149,11 +237,21 @@ impl Evidence {
         Self { account: Arc::new(Mutex::new(Account::begin())), at_work }
     }
 
-    /// To be called once a second.
-    pub(crate) fn look_at_second(&self) {
-        if self.at_work.load(Ordering::Relaxed) {
-            self.account.lock().unwrap_or_else(PoisonError::into_inner).look();
+    /// Looks at what is due; returns how long nothing is.
+    pub(crate) fn look(&self) -> Duration {
+        if !self.at_work.load(Ordering::Relaxed) {
+            return SECOND;
         }
+        // Not the time that it took: on a busy machine most of that is waiting.
+        let used_s = || ThreadUsage::of_this_thread().cpu_s;
+        let before_s = used_s();
+        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        if account.since.elapsed() >= SECOND {
+            account.look();
+        } else {
+            account.enter_programs(programs());
+        }
+        Duration::from_secs_f64((used_s() - before_s).max(0.0) * COST_ONE_IN).clamp(WINDOW, SECOND)
     }
 
     /// Begins anew.
@@ -169,12 +267,37 @@ impl Evidence {
     }
 }
 
-/// For how long the threads of this process with this name could have run and did not, in seconds.
-fn waited_by_threads(name: &'static str) -> f64 {
-    let of = |thread| waited_ns(&format!("/proc/self/task/{thread}/schedstat")).unwrap_or(0);
-    // The process's own identifier is 1 in its namespace, but not where a test runs it.
-    let own = i32::try_from(std::process::id()).unwrap_or(1);
-    threads_of(own, name).map(of).sum::<u64>() as f64 / 1e9
+/// For how long the threads of this process with this name could have run and did not, in seconds; `None` where there
+/// is no such thread, or the kernel does not tell.
+fn waited_by_threads(name: &'static str) -> Option<f64> {
+    let waits =
+        threads_of(own_process(), name).filter_map(|thread| waited_ns(&format!("/proc/self/task/{thread}/schedstat")));
+    waits.map(|ns| ns as f64 / 1e9).reduce(|sum, one| sum + one)
+}
+
+/// The process's own identifier: 1 in a lab's namespace, but not where a test runs it.
+fn own_process() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(1)
+}
+
+/// Returns `true` if the kernel counts how long threads wait: it has counted how often the calling one ran.
+fn own_wait_is_told() -> bool {
+    let told = read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split_whitespace().nth(2).is_some_and(|times| times != "0")
+}
+
+/// Returns `true` if a hypervisor says that it is there.
+fn is_guest() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let told = read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = told.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        flags.split_whitespace().any(|flag| flag == "hypervisor")
+    })
+}
+
+fn name_of(thread: i32) -> String {
+    read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
 /// The second number of a `schedstat` (Documentation/scheduler/sched-stats.rst).
@@ -184,7 +307,7 @@ fn waited_ns(path: &str) -> Option<u64> {
 
 /// Waiting of the threads of all other processes of the lab's namespace, by thread.
 fn programs() -> Option<HashMap<i32, u64>> {
-    let own = i32::try_from(std::process::id()).unwrap_or(1);
+    let own = own_process();
     let mut waited = HashMap::new();
     for process in numbers("/proc").filter(|process| *process != own) {
         for thread in numbers(&format!("/proc/{process}/task")) {
@@ -206,17 +329,18 @@ fn numbers(folder: &str) -> impl Iterator<Item = i32> {
 
 /// Time in seconds for which some task waited for `resource`: "some avg10=... total=MICROSECONDS"
 /// (Documentation/accounting/psi.rst).
-fn pressure(resource: &str) -> f64 {
-    let text = read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
-    let total = text.lines().find(|line| line.starts_with("some")).and_then(|line| line.rsplit_once("total="));
-    total.and_then(|(_, us)| us.trim().parse::<f64>().ok()).map_or(0.0, |us| us / 1e6)
+fn pressure(resource: &str) -> Option<f64> {
+    let text = read_to_string(format!("/proc/pressure/{resource}")).ok()?;
+    let (_, us) = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?;
+    Some(us.trim().parse::<f64>().ok()? / 1e6)
 }
 
 /// Time in seconds for which the quota of this process's control group, or of one above it, kept its processors from
-/// it.
-fn throttled_s() -> f64 {
-    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
-    groups.lines().filter_map(cpu_group).map(|(mount, path)| throttled_at_or_above(mount, path)).sum()
+/// it; `None` where there are such groups and none tells. A kernel without groups has no quotas.
+fn throttled_s() -> Option<f64> {
+    let Ok(groups) = read_to_string("/proc/self/cgroup") else { return Some(0.0) };
+    let times = groups.lines().filter_map(cpu_group).filter_map(|(mount, path)| throttled_at_or_above(mount, path));
+    times.reduce(|sum, one| sum + one)
 }
 
 /// Returns where the controller of processors is, in version 2 or 1, and the group there: lines such as `0::/lab` and
@@ -231,10 +355,10 @@ fn cpu_group(line: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-fn throttled_at_or_above(mount: &str, path: &str) -> f64 {
+fn throttled_at_or_above(mount: &str, path: &str) -> Option<f64> {
     let groups = std::path::Path::new(path).ancestors().filter_map(|group| group.to_str());
     let stat = |group: &str| read_to_string(format!("{mount}{}/cpu.stat", group.trim_end_matches('/'))).ok();
-    groups.filter_map(stat).map(|text| throttled_in(&text)).sum()
+    groups.filter_map(stat).map(|text| throttled_in(&text)).reduce(|sum, one| sum + one)
 }
 
 /// `throttled_usec` of version 2, `throttled_time` in nanoseconds of version 1.
@@ -263,9 +387,14 @@ mod tests {
 
     #[test]
     fn the_program_that_waited_longest_is_found_and_a_count_that_falls_has_grown_by_nothing() {
-        let before = Reading { times: [1.0; 8], programs: Some(HashMap::from([(2, 100), (3, 5_000_000_000)])) };
+        let before = Reading {
+            times: [1.0; 8],
+            programs: Some(HashMap::from([(2, 100), (3, 5_000_000_000)])),
+            ..Reading::default()
+        };
         let programs = HashMap::from([(2, 1_000_000_100), (3, 7_000_000_000), (4, 250_000_000)]);
-        let (grown, longest) = Reading { times: [0.5; 8], programs: Some(programs) }.since(&before);
+        let (grown, longest) =
+            Reading { times: [0.5; 8], programs: Some(programs), ..Reading::default() }.since(&before);
         assert_eq!(longest, Some(3));
         assert!((grown[2] - 3.25).abs() < 1e-9 && (grown[7] - 2.0).abs() < 1e-9 && grown[0].abs() < 1e-9, "{grown:?}");
     }
@@ -275,17 +404,33 @@ mod tests {
         let mut account = Account::begin();
         let grown = |seconds: f64| [seconds; NAMES.len()];
         // Two looks within one second add up; a late look's share counts; a second that is not over counts as it is.
-        assert!(!account.enter(&grown(0.2), 0.5));
-        assert!(account.enter(&grown(0.2), 1.0));
-        assert!(account.enter(&grown(0.6), 2.0));
-        assert!(!account.enter(&grown(0.1), 0.2));
+        assert!(!account.enter(&grown(0.2), 0.5, 2.0));
+        assert!(account.enter(&grown(0.2), 1.0, 2.5));
+        assert!(account.enter(&grown(0.6), 2.0, 4.5));
+        assert!(!account.enter(&grown(0.1), 0.2, 4.7));
         assert!((account.total[0] - 1.1).abs() < 1e-9 && (account.worst[0] - 0.4).abs() < 1e-9, "{account:?}");
+        // Of a record of a fifth of a second a share is that of the record.
+        let mut account = Account::begin();
+        account.enter(&grown(0.05), 0.2, 0.2);
+        assert!((account.worst[0] - 0.25).abs() < 1e-9, "{account:?}");
+    }
+
+    #[test]
+    fn a_program_that_waits_in_short_pieces_is_seen_by_its_worst_window() {
+        let mut account = Account::begin();
+        for waited_ms in [0, 1, 9, 9] {
+            account.enter_programs(Some(HashMap::from([(2, waited_ms * 1_000_000), (3, 500)])));
+        }
+        // Looks that follow at once count as those of a whole window.
+        assert!((account.worst_window.share() - 0.16).abs() < 0.01, "{:?}", account.worst_window);
+        account.enter_programs(None);
+        assert_eq!(account.to_json()["sources"]["programs"], json!(false));
     }
 
     #[test]
     fn what_this_machine_tells_can_be_read() {
         let evidence = Evidence::begin(Arc::new(AtomicBool::new(true)));
-        evidence.look_at_second();
+        assert!((WINDOW..=SECOND).contains(&evidence.look()));
         let told = evidence.to_json();
         for name in &NAMES[..7] {
             let (total, worst) =

@@ -14,6 +14,10 @@ use twinnet_units::{impossible, Duration, Time};
 
 use crate::wall::busy_lines::BusyLines;
 use crate::wall::pauses::Pauses;
+use crate::wall::traffic::Traffic;
+
+/// A frame that is handed over later than this is told as late.
+const LATE_NS: u64 = 1_000_000;
 
 /// Buckets whose bounds are at most 1/8 apart.
 type LogBuckets = twinnet_units::LogBuckets<3>;
@@ -76,6 +80,27 @@ impl Histogram {
         self.max_ns
     }
 
+    /// The duration that a run's promise is about: of 1000 or more the one that one in 1000 exceeds, of 100 to 999 the
+    /// one that one exceeds, and of fewer the largest. So never more than one in a hundred exceeds it.
+    #[must_use]
+    pub fn tail_ns(&self) -> u64 {
+        let may_exceed = if self.total < 100 { 0 } else { (self.total / 1000).max(1) };
+        let (wanted, mut seen) = (self.total - may_exceed, 0);
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if *count > 0 && seen >= wanted {
+                return upper_ns(index).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// Returns how many were longer than `ns`, to the width of a bucket: those in the buckets that begin above it.
+    #[must_use]
+    pub fn longer_than(&self, ns: u64) -> u64 {
+        self.counts.iter().skip(bucket(ns) + 1).sum()
+    }
+
     /// Returns what was counted since `before`, an earlier state of this one. The maximum is that of its bucket.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
@@ -105,6 +130,7 @@ impl Histogram {
         json!({
             "p50": self.quantile_ns(0.5), "p90": self.quantile_ns(0.9), "p99": self.quantile_ns(0.99),
             "p999": self.quantile_ns(0.999), "max": self.max_ns, "mean": mean, "histogram": occupied,
+            "count": self.total, "tail": self.tail_ns(), "late": self.longer_than(LATE_NS),
         })
     }
 }
@@ -287,6 +313,8 @@ pub struct FidelityRecord {
     pub hand_overs: HandOvers,
     /// Pauses of the loop.
     pub pauses: Pauses,
+    /// The time in which frames moved, and what pauses took of it.
+    pub traffic: Traffic,
     /// How busy the lines were.
     pub busy_lines: BusyLines,
     /// The loop's own use when the record began.
@@ -356,14 +384,27 @@ impl TakenLine {
             "handed_over": late.count(),
             "lateness_ns": {
                 "p50": late.quantile_ns(0.5), "p99": late.quantile_ns(0.99), "p999": late.quantile_ns(0.999),
-                "max": late.max_ns,
+                "max": late.max_ns, "count": late.count(), "tail": late.tail_ns(), "late": late.longer_than(LATE_NS),
             },
         })
     }
 }
 
-/// Lines that a record tells of, worst first.
+/// Lines that a record lists, worst first. The list is for showing: what a verdict needs is told of all lines.
 const MOST_LINES: usize = 32;
+
+/// Of all `lines`, which come with most missing first, the worst in each respect.
+fn worst_lines(lines: &[&TakenLine]) -> Value {
+    fn most<K: Ord>(lines: &[&TakenLine], of: impl Fn(&TakenLine) -> K) -> Value {
+        lines.iter().max_by_key(|line| of(line)).map_or(Value::Null, |line| line.to_json())
+    }
+    json!({
+        "missing": lines.first().map(|line| line.to_json()),
+        "worst_second": most(lines, |line| line.record.missing_in_worst_second()),
+        "latest": most(lines, |line| line.record.latest),
+        "late_frames": most(lines, |line| line.lateness.tail_ns()),
+    })
+}
 
 /// The loop's record at one moment, to be told elsewhere.
 #[derive(Debug, Default)]
@@ -390,6 +431,7 @@ impl TakenRecord {
             whole.record.since = whole.record.since.min(other.record.since);
             whole.record.hand_overs.add(&other.record.hand_overs);
             whole.record.pauses.add(&other.record.pauses);
+            whole.record.traffic.add(&other.record.traffic);
             whole.long_lines = whole.long_lines.max(other.long_lines);
             if other.busiest.as_ref().is_some_and(|theirs| whole.busiest.as_ref().is_none_or(|own| theirs.1 > own.1)) {
                 whole.busiest = other.busiest;
@@ -455,6 +497,8 @@ impl TakenRecord {
             "missing_in_worst_second_ps": worst_second.as_ps(),
             "longest_slip_ps": latest.as_ps(),
             "lines_that_slipped": late_lines,
+            "worst_lines": worst_lines(&lines),
+            "traffic": record.traffic.to_json(),
             "lines": lines.iter().take(MOST_LINES).map(|line| line.to_json()).collect::<Vec<_>>(),
             "pauses": record.pauses.to_json(),
             "busiest_line": self.busiest.as_ref().map(|(port, share)| json!({"port": port, "share": share})),
@@ -499,6 +543,40 @@ mod tests {
         assert!((5000..=5000 * 9 / 8).contains(&histogram.quantile_ns(0.5)));
         assert!((9900..=10_000).contains(&histogram.quantile_ns(0.99)));
         assert_eq!(histogram.quantile_ns(1.0), 10_000);
+    }
+
+    #[test]
+    fn of_few_durations_few_may_be_long() {
+        for (count, long, tail_ns) in [(30, 1, 9_000_000), (99, 1, 9_000_000), (100, 1, 0), (100, 2, 9_000_000)]
+            .into_iter()
+            .chain([(900, 1, 0), (900, 2, 9_000_000), (5000, 5, 0), (5000, 6, 9_000_000), (900, 900, 9_000_000)])
+        {
+            let mut histogram = Histogram::default();
+            histogram.record(0, count - long);
+            histogram.record(9_000_000, long);
+            assert_eq!((histogram.tail_ns(), histogram.longer_than(LATE_NS)), (tail_ns, long), "{long} of {count}");
+        }
+        assert_eq!(Histogram::default().tail_ns(), 0);
+    }
+
+    #[test]
+    fn the_worst_of_more_lines_than_are_listed_is_told_in_each_respect() {
+        let line = |number: u32| {
+            let mut record = LineRecord::default();
+            if number < 38 {
+                record.lost = Duration::from_ms(100);
+            }
+            TakenLine { port: format!("s{number}-eth1"), record, lateness: Histogram::default() }
+        };
+        let mut taken = TakenRecord { lines: (0..40).map(line).collect(), ..TakenRecord::default() };
+        taken.lines[39].record.latest = Duration::from_ms(7);
+        taken.lines[38].lateness.record(9_000_000, 900);
+        let told = taken.to_json();
+        assert_eq!(told["lines"].as_array().unwrap().len(), MOST_LINES);
+        let worst = &told["worst_lines"];
+        assert_eq!((&worst["latest"]["port"], &worst["late_frames"]["port"]), (&json!("s39-eth1"), &json!("s38-eth1")));
+        assert_eq!(worst["late_frames"]["lateness_ns"]["tail"], json!(9_000_000));
+        assert_eq!(worst["missing"]["lost_ps"], json!(100_000_000_000_u64));
     }
 
     #[test]

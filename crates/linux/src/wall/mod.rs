@@ -17,5 +17,6 @@ pub mod realtime;
 mod requests;
 pub mod scheduling;
 mod spinning;
+mod traffic;
 mod tunnels;
 pub(crate) mod wakefulness;

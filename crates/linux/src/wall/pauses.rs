@@ -21,8 +21,22 @@ pub struct Pauses {
     worst_second: Duration,
     /// The same of what each pause was longer than [`Pauses::LEAST`].
     worst_second_beyond: Duration,
+    /// The same of what each was longer than each of [`OVER`], all in the second in which it ended.
+    worst_second_over: [Duration; OVER.len()],
     second: Second,
 }
+
+/// A burst after a pause fills a queue by what the pause is longer than some time, which depends on how busy the line
+/// is: the sums for several of them.
+const OVER: [Duration; 7] = [
+    Duration::from_us(1000),
+    Duration::from_us(1250),
+    Duration::from_us(1500),
+    Duration::from_us(2000),
+    Duration::from_us(3000),
+    Duration::from_us(5000),
+    Duration::from_us(10_000),
+];
 
 /// One second of the clock, and what of it was lost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +44,7 @@ struct Second {
     number: u64,
     stood_still: Duration,
     beyond: Duration,
+    over: [Duration; OVER.len()],
 }
 
 impl Pauses {
@@ -60,6 +75,11 @@ impl Pauses {
         // What is not longer than the least is taken from a pause once.
         let counted = if before > Duration::ZERO { before.min(Self::LEAST) } else { Duration::ZERO };
         self.add_to_second(in_this, in_this.saturating_sub(Self::LEAST.saturating_sub(counted)));
+        let sums = self.second.over.iter_mut().zip(&mut self.worst_second_over);
+        for ((sum, worst), over) in sums.zip(OVER) {
+            *sum += late.saturating_sub(over);
+            *worst = (*worst).max((*sum).min(SECOND));
+        }
     }
 
     fn add_to_second(&mut self, stood_still: Duration, beyond: Duration) {
@@ -76,10 +96,16 @@ impl Pauses {
         self.longest = self.longest.max(other.longest);
         self.worst_second = self.worst_second.max(other.worst_second);
         self.worst_second_beyond = self.worst_second_beyond.max(other.worst_second_beyond);
+        for (own, theirs) in self.worst_second_over.iter_mut().zip(other.worst_second_over) {
+            *own = (*own).max(theirs);
+        }
     }
 
     pub(crate) fn to_json(self) -> Value {
+        let over: Vec<_> =
+            OVER.iter().zip(self.worst_second_over).map(|(over, sum)| (over.as_ps(), sum.as_ps())).collect();
         json!({
+            "worst_second_over_ps": over,
             "count": self.count,
             "total_ps": self.total.as_ps(),
             "longest_ps": self.longest.as_ps(),
@@ -193,5 +219,7 @@ mod tests {
         // Half of the last pause lies in each of two seconds.
         assert_eq!(told["worst_second_ps"], json!(100_000_000_000_u64));
         assert_eq!(told["worst_second_beyond_ps"], json!(100_000_000_000_u64));
+        // What each is longer than 1.25 ms, in the second in which the last ended.
+        assert_eq!(told["worst_second_over_ps"][1], json!([1_250_000_000_u64, 198_750_000_000_u64]));
     }
 }

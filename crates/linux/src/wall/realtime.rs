@@ -464,7 +464,7 @@ impl FabricLoop {
             real,
             clock,
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
-            aside: Aside::start(move || looked_at.look_at_second())?,
+            aside: Aside::start(move || looked_at.look())?,
             evidence,
             watchfulness,
             options,
@@ -524,6 +524,7 @@ impl FabricLoop {
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
+            self.hosts.record.traffic.observe(self.hosts.passed, stood_still, now);
             let ports = self.network.names.port_names.len();
             self.hosts.record.busy_lines.look(&self.network.fabric, ports, &self.hosts.inelastic, now);
             let mut requests = false;

@@ -18,7 +18,7 @@ use super::program;
 use super::zygote::keep_only;
 use crate::kernel::open_vswitch;
 use crate::process::control::message::{self, Received};
-use crate::process::start_up::{reap, set_title, signal_descriptor, waiting_signals};
+use crate::process::start_up::{news_of_children, set_title, signal_descriptor, waiting_signals};
 use crate::service::LabError;
 
 /// Time between the signal that asks a program to end and the one that ends it.
@@ -116,6 +116,8 @@ struct Job {
     due: Option<Instant>,
     /// `true` if the time limit has struck.
     limit: bool,
+    /// The time when a signal stopped it.
+    stopped: Option<Instant>,
 }
 
 struct Host {
@@ -140,7 +142,7 @@ impl Host {
             let (order, child) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
             if child {
                 waiting_signals(&signals);
-                host.tell_ended();
+                host.tell_news();
             }
             if order {
                 match message::receive(host.socket.as_fd(), &mut buffer)? {
@@ -168,7 +170,7 @@ impl Host {
         match program::start(order, descriptors) {
             Ok(pid) => {
                 let due = order.limit_ns.and_then(|limit| started.checked_add(Duration::from_nanos(limit)));
-                self.jobs.insert(pid, Job { number: job, started, due, limit: false });
+                self.jobs.insert(pid, Job { number: job, started, due, limit: false, stopped: None });
                 tell(&self.socket, &Notice::Started { job, pid });
             }
             Err(error) => tell(&self.socket, &Notice::Refused { job, error: error.into() }),
@@ -200,9 +202,14 @@ impl Host {
         });
     }
 
-    /// Takes leave of ended children; those that nobody started by name were adopted.
-    fn tell_ended(&mut self) {
-        for (pid, status) in reap() {
+    /// Tells of programs that were stopped, and takes leave of ended children; those that nobody started by name were
+    /// adopted.
+    fn tell_news(&mut self) {
+        for (pid, status) in news_of_children() {
+            if libc::WIFSTOPPED(status) || libc::WIFCONTINUED(status) {
+                self.tell_stop(pid, libc::WIFSTOPPED(status));
+                continue;
+            }
             let Some(job) = self.jobs.remove(&pid) else { continue };
             if let (true, Some(due)) = (job.limit, job.due) {
                 self.condemned.push((pid, due));
@@ -216,6 +223,20 @@ impl Host {
                 elapsed_ns,
             };
             tell(&self.socket, &Notice::Ended { job: job.number, outcome });
+        }
+    }
+}
+
+impl Host {
+    /// The program `pid` was stopped by a signal, or goes on after that.
+    fn tell_stop(&mut self, pid: i32, stopped: bool) {
+        let Some(job) = self.jobs.get_mut(&pid) else { return };
+        if stopped {
+            job.stopped.get_or_insert_with(Instant::now);
+            tell(&self.socket, &Notice::Stopped { job: job.number });
+        } else if let Some(since) = job.stopped.take() {
+            let stopped_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            tell(&self.socket, &Notice::Continued { job: job.number, stopped_ns });
         }
     }
 }

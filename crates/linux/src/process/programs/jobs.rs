@@ -104,6 +104,12 @@ impl Jobs {
         }
     }
 
+    /// The program of a job; nothing if it is forgotten.
+    #[must_use]
+    pub fn program(&self, number: u64) -> &str {
+        self.jobs.get(&number).and_then(|job| job.argv.first()).map_or("", String::as_str)
+    }
+
     /// The host of a job that may be signalled; `None` when it has ended.
     ///
     /// # Errors

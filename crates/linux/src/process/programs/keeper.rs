@@ -1,16 +1,19 @@
 //! The keeper of programs: the part of the lab that answers `spawn`, `wait`, `signal` and `jobs`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::event::epoll;
 use rustix::fs::MemfdFlags;
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use serde_json::{json, Value};
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::{Answer, Reply, Request, Signal, Spawn};
 
+use super::held_up::{dropped_datagrams, Stops};
 use super::jobs::Jobs;
 use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
@@ -39,6 +42,11 @@ struct State {
     numbers: HashMap<String, u64>,
     last_number: u64,
     jobs: Jobs,
+    stops: Stops,
+    /// Hosts that have run a program.
+    ran: BTreeSet<String>,
+    /// The datagrams that hosts had dropped when the record of fidelity began.
+    dropped_before: BTreeMap<String, u64>,
 }
 
 struct Shared {
@@ -79,6 +87,32 @@ impl Keeper {
     pub fn abandon(&self) {
         let error = LabError::new("ProgramsEnded", "the process that starts programs was killed; the lab ends", "");
         self.shared.lock().jobs.lose(None, &error);
+    }
+
+    /// Returns what held up programs since it was last forgotten, and whether the kernel tells of sockets without room.
+    /// Asks the kernel for each host that has run a program: not for a thread that must not wait.
+    #[must_use]
+    pub fn held_up(&self) -> (Value, bool) {
+        let (ran, before, stops) = {
+            let state = self.shared.lock();
+            (state.ran.clone(), state.dropped_before.clone(), state.stops.to_json())
+        };
+        let dropped = dropped_datagrams(self.networks.iter().filter(|(name, _)| ran.contains(*name)));
+        let told = dropped.is_some();
+        let grown = dropped.into_iter().flatten().filter_map(|(host, now)| {
+            let grown = now.saturating_sub(before.get(&host).copied().unwrap_or(0));
+            (grown > 0).then_some((host, grown))
+        });
+        (json!({"dropped_datagrams": grown.collect::<BTreeMap<_, _>>(), "stops": stops}), told)
+    }
+
+    /// Forgets what held up programs so far.
+    pub fn forget_held_up(&self) {
+        // Hosts that run their first program later are to begin with what their apps lost before.
+        let dropped = dropped_datagrams(self.networks.iter()).unwrap_or_default();
+        let mut state = self.shared.lock();
+        state.dropped_before = dropped;
+        state.stops.forget();
     }
 
     fn spawn(&self, fields: Spawn, descriptors: &[OwnedFd], responder: Responder) {
@@ -128,6 +162,7 @@ impl Keeper {
         epoll::add(&self.shared.epoll, &socket, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
             .map_err(|error| refuse(error.into()))?;
         state.numbers.insert(host.to_owned(), number);
+        state.ran.insert(host.to_owned());
         state.running.insert(number, RunningHost { name: host.to_owned(), socket, failure: None });
         Ok(number)
     }
@@ -217,7 +252,15 @@ impl State {
         match notice {
             Notice::Started { job, pid } => self.jobs.started(job, pid),
             Notice::Refused { job, error } => self.jobs.refused(job, error.into()),
-            Notice::Ended { job, outcome } => self.jobs.ended(job, outcome),
+            Notice::Stopped { job } => {
+                let program = self.jobs.program(job);
+                self.stops.stopped(job, program);
+            }
+            Notice::Continued { job, stopped_ns } => self.stops.went_on(job, Some(Duration::from_nanos(stopped_ns))),
+            Notice::Ended { job, outcome } => {
+                self.stops.went_on(job, None);
+                self.jobs.ended(job, outcome);
+            }
             Notice::Failed { error } => {
                 if let Some(host) = self.running.get_mut(&number) {
                     host.failure = Some(error.into());

@@ -8,6 +8,7 @@
 //! `HostEnded`, and the next program starts the host anew. When the zygote is killed, no program could be started
 //! any more in hosts that have run none: all waits are answered with `ProgramsEnded` and the lab ends.
 
+mod held_up;
 mod host;
 mod jobs;
 mod keeper;

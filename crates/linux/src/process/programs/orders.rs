@@ -69,6 +69,18 @@ pub enum Notice {
         /// Why.
         error: Refusal,
     },
+    /// The program was stopped by a signal.
+    Stopped {
+        /// The job.
+        job: u64,
+    },
+    /// The program goes on after it was stopped.
+    Continued {
+        /// The job.
+        job: u64,
+        /// The time for which it stood still.
+        stopped_ns: u64,
+    },
     /// The program has ended.
     Ended {
         /// The job.

@@ -55,7 +55,10 @@ pub(crate) fn told(records: Vec<PartRecord>, layout: &Layout) -> Value {
         taken.push(record.taken);
     }
     let mut told = TakenRecord::joined(taken).map_or_else(|| json!({}), |whole| whole.to_json());
+    // Kept apart from the times: whether they were counted at all.
+    let sources = machine.as_object_mut().and_then(|machine| machine.remove("sources")).unwrap_or_default();
     if let Some(fields) = told.as_object_mut() {
+        fields.insert("sources".to_owned(), sources);
         if let Some(overload) = fields.get("overload_drops").and_then(Value::as_u64) {
             fields.insert("overload_drops".to_owned(), (overload + dropped).into());
         }
