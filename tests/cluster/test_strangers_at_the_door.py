@@ -7,12 +7,13 @@ import contextlib
 import resource
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from campaign import Told, twinnet_command
+from campaign import Told, environment, twinnet_command
 from twinnet.cluster.address import Address, parse_address
 from twinnet.cluster.certificates import Certificates, new_certificates
 from twinnet.cluster.contact import check_scheduler
@@ -184,3 +185,15 @@ def test_a_worker_and_a_run_tell_in_words_that_the_scheduler_has_gone(
     text = worker.rest()
     assert "Traceback" not in text and "distributed." not in text, text
     assert not list((tmp_path / "tmp").glob("twinnet-slot-*-*/dask-scratch-space/worker-*"))
+
+
+def test_the_engine_says_nothing_in_a_client_either() -> None:
+    code = (
+        "from twinnet.cluster.engine import hush_engine; hush_engine(); import logging, distributed\n"
+        "for name in ('distributed.client', 'distributed.scheduler', 'tornado.application', 'asyncio'):\n"
+        "    logging.getLogger(name).critical('%s says something', name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60, check=True
+    )
+    assert done.stdout + done.stderr == ""

@@ -53,7 +53,8 @@ def silent(kind: Any) -> Any:
 
 def hush_engine() -> None:
     """Keep the engine's own log from standard error: what matters is told in twinnet's words."""
-    # The engine gives some of their parts a level of their own.
+    # When it is imported, the engine gives some of their parts a level of their own.
+    distributed()
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _ENGINE]
     for name in {*_ENGINE, *names}:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
