@@ -41,6 +41,7 @@ from twinnet.study.store import ResultStore
 _STUDY = STUDY + "clock: virtual\n"
 _LIMIT_S = 1200.0
 _TICK_S = 0.01
+_END_S = 30.0
 _COMMAND = [sys.executable, "-c", "from twinnet.cli import main; main()"]
 
 
@@ -49,11 +50,16 @@ class _Program:
     """A command of twinnet whose lines are read as they come."""
 
     arguments: list[str]
+    temporary: Path | None = None
     lines: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue[str])
 
     def __post_init__(self) -> None:
         self.process = subprocess.Popen(
-            [*_COMMAND, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*_COMMAND, *self.arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "TMPDIR": str(self.temporary)} if self.temporary else None,
         )
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -102,7 +108,8 @@ class _Cluster:
     """A scheduler and workers of one slot each on loopback."""
 
     def __init__(self, folder: Path, workers: int) -> None:
-        self.folder, self.keys = folder, folder / "keys"
+        self.folder, self.keys, self.temporary = folder, folder / "keys", folder / "tmp"
+        self.temporary.mkdir()
         subprocess.run([*_COMMAND, "cluster", "new", str(self.keys)], check=True, stdout=subprocess.DEVNULL)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -113,10 +120,10 @@ class _Cluster:
             one.find("has joined")
 
     def _scheduler(self) -> _Program:
-        return _Program(["scheduler", "--at", self.address, "--keys", str(self.keys)])
+        return _Program(["scheduler", "--at", self.address, "--keys", str(self.keys)], self.temporary)
 
     def _worker(self) -> _Program:
-        return _Program(["worker", "--at", self.address, "--slots", "1", "--keys", str(self.keys)])
+        return _Program(["worker", "--at", self.address, "--slots", "1", "--keys", str(self.keys)], self.temporary)
 
     def kill(self, what: str, which: int) -> None:
         """Kill a slot, a worker or the scheduler; the latter two are started again at once."""
@@ -137,6 +144,14 @@ class _Cluster:
     def close(self) -> None:
         for one in [*self.workers, self.scheduler]:
             one.end()
+
+    def left(self) -> list[str]:
+        """The folders that are left when all has ended. The slots of a worker that was killed end by themselves, which
+        takes a moment."""
+        deadline = time.monotonic() + _END_S
+        while (found := [path.name for path in self.temporary.iterdir()]) and time.monotonic() < deadline:
+            time.sleep(_TICK_S)
+        return found
 
 
 @contextmanager
@@ -261,7 +276,8 @@ def kills(runs: int, every_s: float, seconds: float) -> int:
         near_s = time.monotonic() - begin
         wrong = [one.id for one in near.finished if not _same(made.get(one.id), one)]
         twice = len(list((far / study.name).glob("*.partial")))
-    left = [str(path) for path in Path(tempfile.gettempdir()).glob("twinnet-slot-*") if (path / "in-use").exists()]
+        cluster.close()
+        left = cluster.left()
     print(
         f"{runs} runs of {seconds:g} s: {took_s:.0f} s with 3 slots while {killed['slot']} slots, {killed['worker']}"
         f" workers and {killed['scheduler']} schedulers were killed, one every {every_s:g} s; {near_s:.0f} s in one"

@@ -24,6 +24,7 @@ PYTHON_ORDER = (
     "_core",
     "errors",
     "interpreter",
+    "given_files",
     "units",
     "ranges",
     "settings",

@@ -80,7 +80,20 @@ def lab_protocol() -> tuple[int, str]:
     """Version of the lab protocol, and its requests as JSON: of each ``do``, ``is``, ``fields`` and ``reply``."""
 
 def list_labs() -> list[str]:
-    """Names of the caller's running labs in this network namespace, sorted."""
+    """Names of the caller's running labs in this network namespace, sorted. Takes 1 s at most."""
+
+def strangers_at_labs() -> list[tuple[str, int | None]]:
+    """Listeners at addresses of the caller's labs that are somebody else's: the lab's name and the user's number
+    (``None``: it lets nobody in, so that the kernel does not tell). Takes 1 s at most."""
+
+def open_lab(name: str) -> int:
+    """Connect to the caller's running lab `name`; nothing was said yet. The descriptor belongs to the caller.
+
+    Raises
+    ------
+    CoreError
+        `NotAvailable`: there is none, or only a stranger listens at its address.
+    """
 
 def doctor() -> str:
     """Examine what this machine can and cannot do for labs, by doing it.

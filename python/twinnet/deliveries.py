@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from twinnet.errors import BadFile, BadValue, did_you_mean, reason
+from twinnet.given_files import read_given
 from twinnet.settings import Setting
 from twinnet.units import Duration, Rate, duration_ps, rate_bps
 
@@ -100,12 +101,9 @@ class DeliveryTrace:
         """
         file = Path(path)
         try:
-            with file.open("rb") as opened:
-                content = opened.read(_MOST_FILE_BYTES + 1)
+            content = read_given(file, _MOST_FILE_BYTES)
         except OSError as error:
             raise BadFile(f"{file} cannot be read: {reason(error)}") from None
-        if len(content) > _MOST_FILE_BYTES:
-            raise BadFile(f"{file} is larger than {_MOST_FILE_BYTES} bytes")
         return cls._parse(content, str(file))
 
     @classmethod

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args
 import yaml
 
 from twinnet.errors import UsageError, did_you_mean
+from twinnet.given_files import open_given
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -154,7 +155,7 @@ def load_yaml(path: str | Path) -> Document:
     """
     file = str(path)
     try:
-        with Path(path).open("rb") as stream:
+        with open_given(path) as stream:
             raw = stream.read(SIZE_LIMIT_BYTES + 1)
     except OSError as error:
         raise SourceError(file, [Problem(1, 1, "", f"cannot be read: {error.strerror}")]) from None

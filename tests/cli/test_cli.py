@@ -131,3 +131,49 @@ def test_labs_in_json_is_a_list() -> None:
     done = run("labs", "--json")
     assert done.returncode == 0
     assert isinstance(json.loads(done.stdout), list)
+
+
+STUDY_WITH_UMLAUTS = """\
+study: last
+title: Eine Last auf einer Leitung, größer
+question: Wie viel kommt über?
+clock: virtual
+repetitions: 1
+network:
+  hosts: {h1: , h2: }
+  links:
+    - {between: [h1, h2], rate: 10 Mbit, delay: 1 ms}
+traffic:
+  - {name: last, app: udp, from: [h1], to: h2, port: 5003, rate: 2 Mbit, duration: 1 s, payload: 500 B}
+measurements:
+  throughput: {of: throughput, interval: 500 ms}
+"""
+
+
+def test_names_with_umlauts_do_where_the_locale_has_ascii_alone(tmp_path: Path) -> None:
+    ascii_alone = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": ""}
+    study = tmp_path / "größe.yaml"
+    study.write_text(STUDY_WITH_UMLAUTS, encoding="utf-8")
+    out = tmp_path / "ergebnisse-ö"
+    done = run("run", str(study), "--out", str(out), "--no-report", "--yes", "--json", **ascii_alone)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((out / "last" / "study.json").read_text(encoding="utf-8"))["file"] == str(study)
+    told = run("report", str(out / "last"), **ascii_alone)
+    assert told.returncode == 0 and f"{out}/last/report/report.html" in told.stdout, told.stderr
+    missing = run("run", "fehlt-ä.yaml", **ascii_alone)
+    assert missing.returncode == 2 and "'fehlt-ä.yaml' is neither" in missing.stderr
+
+
+def test_a_name_that_is_no_text_is_told_and_kept(tmp_path: Path) -> None:
+    study = tmp_path / "b\udcff.yaml"
+    study.write_text(STUDY_WITH_UMLAUTS, encoding="utf-8")
+    done = run("run", str(study), "--out", str(tmp_path / "out"), "--no-report", "--yes")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "out" / "last" / "study.json").read_text(encoding="utf-8"))
+    assert record["file"] == str(study)
+
+
+def test_a_second_place_to_listen_is_refused() -> None:
+    done = run("switch", "--port", "lo", "--listen", "ptcp:6654", "--listen", "ptcp:6655")
+    assert done.returncode == 2
+    assert "a switch listens in one place, and ptcp:6654 and ptcp:6655 were given" in done.stderr

@@ -143,3 +143,30 @@ def test_keys_that_interrupt_reach_the_program_and_not_the_lab() -> None:
     session.await_text("twinnet>")
     session.type("exit\r")
     assert session.status() == 0
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_the_prompt_ends_when_its_lab_was_killed() -> None:
+    session = TerminalSession([*TWINNET, "lab", "single:2"], ENVIRONMENT)
+    session.await_text("twinnet>")
+    for pid in children_of(session.pid):
+        os.kill(pid, signal.SIGKILL)
+    session.await_text("the lab has ended")
+    assert session.status() == 1
+
+
+def test_a_script_on_a_pipe_ends_when_its_lab_was_killed() -> None:
+    command = [*TWINNET, "lab", "single:2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
+        assert script.stdin is not None and script.stdout is not None and script.stderr is not None
+        script.stdin.write("h1 echo größe\nh1 echo half".encode())
+        script.stdin.flush()
+        assert script.stdout.readline() == "größe\n".encode()
+        for pid in children_of(script.pid):
+            os.kill(pid, signal.SIGKILL)
+        # Nobody closes its input.
+        assert script.wait(20) == 1
+        assert b"the lab has ended" in script.stderr.read()

@@ -109,3 +109,11 @@ def test_exec_runs_programs_in_the_users_hosts_and_nothing_beyond(user: Ordinary
     assert run("ip", "link", "set", "h1-eth0", "mtu", "1400").returncode == 0
     assert run("touch", "/etc/written-by-an-ordinary-user").returncode != 0
     assert lab in user.run(user.twinnet("labs")).stdout
+
+
+@pytest.mark.parametrize("files", [48, 56, 64, 72, 80])
+def test_a_limit_of_open_files_is_told_as_that(user: OrdinaryUser, files: int) -> None:
+    limited = user.command("sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *user.twinnet()[len(user.prefix) :])
+    done = user.run([*limited, "lab", "single:40", "-c", "nodes"])
+    assert done.returncode == 1
+    assert "No such file" not in done.stderr and "ulimit -n" in done.stderr, done.stderr

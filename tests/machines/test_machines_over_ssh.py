@@ -205,7 +205,7 @@ def test_wrong_keys_are_told_from_host_keys_that_are_new_or_have_changed(machine
     other = (machines.folder / "stranger.pub").read_text().rsplit(" ", 1)[0]
     (machines.folder / "changed").write_text(f"10.7.0.1 {other}\n10.7.0.2 {other}\n")
     told = _refusal(machines, {}, ssh=f"-o UserKnownHostsFile={machines.folder}/changed")
-    assert told["name"] == "HostKeyChanged" and "ssh-keygen -R" in told["remedy"]
+    assert told["name"] == "HostKeyChanged" and f"ssh-keygen -f {machines.folder}/changed -R 10.7.0." in told["remedy"]
 
 
 def test_another_version_and_a_missing_python_are_told(machines: SshMachines):
@@ -249,6 +249,7 @@ with net.operate() as lab:
     assert run.returncode == 0, err
     name, message = json.loads(out)
     assert name == "LabClosed" and "the agent on h" in message and "has gone" in message
+    assert "was killed there" in message and "cannot be reached" not in message
     machines.wait_until_no_agent_runs()
 
 

@@ -10,6 +10,8 @@ import pytest
 from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
+from twinnet.errors import TwinnetError
+from twinnet.report import page as report_page
 from twinnet.report.pages import script_json
 from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
@@ -221,3 +223,38 @@ def test_results_compared_with_themselves_do_not_differ_and_with_others_do(store
     udp = changed["shared", "udp", (0.0, 6.0)]
     assert udp.difference.estimate == pytest.approx(-0.1 * 47.6e6, rel=0.01)
     assert udp.adjusted_p is not None and udp.adjusted_p < 0.01
+
+
+def _alterations(record, place=()):
+    """The places of a record down to the third level, but for what is shown as it is."""
+    for key, value in record.items():
+        yield (*place, key)
+        if isinstance(value, dict) and len(place) < 2 and key not in ("specification", "versions", "sysctls"):
+            yield from _alterations(value, (*place, key))
+
+
+def test_a_record_that_was_altered_is_told_and_ends_in_no_other_error(tmp_path):
+    store = results(tmp_path / "r", preset="tiny")
+    path = next(store.folder.glob("*/run.json"))
+    sound = path.read_text(encoding="utf-8")
+    refused = 0
+    for place in _alterations(json.loads(sound)):
+        for other in ("absent", "x", None):
+            record = json.loads(sound)
+            within = record
+            for key in place[:-1]:
+                within = within[key]
+            if other == "absent":
+                del within[place[-1]]
+            else:
+                within[place[-1]] = other
+            path.write_text(json.dumps(record), encoding="utf-8")
+            try:
+                analysis = analyse(store)
+                assert report_page._runs(analysis) and report_page._machine(analysis)
+            except TwinnetError as error:
+                refused += 1
+                assert "\n" not in str(error)
+    assert refused > 30
+    path.write_text(sound, encoding="utf-8")
+    write_report(analyse(store), tmp_path / "out")

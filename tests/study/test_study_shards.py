@@ -284,7 +284,7 @@ def test_a_folder_without_results_is_refused_with_the_one_that_is_meant(tmp_path
         (lambda run: change_record(run, lambda record: record.update(format=99)), "its format is 99"),
         (lambda run: change_record(run, lambda record: record.update(digest="0")), "its digest is not the one"),
         (lambda run: change_record(run, lambda record: record.update(status="new")), "its status is 'new'"),
-        (lambda run: change_record(run, lambda record: record.update(fidelity=3)), "has no 'fidelity'"),
+        (lambda run: change_record(run, lambda record: record.update(fidelity=3)), "where an object belongs"),
     ],
 )
 def test_a_run_that_cannot_be_read_is_named_and_nothing_is_gathered(tmp_path, spoil, message):

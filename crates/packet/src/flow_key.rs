@@ -65,6 +65,8 @@ impl Field {
     pub const TCP_FLAGS: Self = Self::at(4, 16, 12);
     /// The VLAN tag inside the outermost one, laid out alike.
     pub const INNER_VLAN_TCI: Self = Self::at(4, 0, 16);
+    /// The flag that is set if there is a VLAN tag inside the outermost one.
+    pub const INNER_VLAN_PRESENT: Self = Self::at(4, 12, 1);
     /// OpenFlow metadata.
     pub const METADATA: Self = Self::at(5, 0, 64);
     /// Tunnel identifier.

@@ -1,7 +1,8 @@
 //! Captures: the file, its tables as columns, and the GIL left to others meanwhile.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -10,8 +11,13 @@ use twinnet_capture::{
     analyze_joined, match_captures, AnalyzeError, Column, MatchError, OpenError, Options, Prints, Table,
 };
 
-fn open(path: &PathBuf) -> PyResult<File> {
-    Ok(File::open(path)?)
+/// Opens the regular file at `path`. A pipe has no end until its writer closes it, and a device may have none at all:
+/// neither is waited for.
+fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 /// Lets Python handle signals while the work goes on without it; keeps what one of them raised.
@@ -73,7 +79,7 @@ pub fn analyze_capture<'py>(
     let options =
         Options { rtp_ports, find_rtp, clock_rates, interval_ns, every_packet, most_conversations, most_packets };
     let mut signals = Signals::default();
-    let inputs = paths.iter().map(|path| Ok(Box::new(File::open(path)?) as Box<dyn std::io::Read + Send>));
+    let inputs = paths.iter().map(|path| Ok(Box::new(open(path)?) as Box<dyn io::Read + Send>));
     let report = py.detach(|| analyze_joined(inputs, &options, &mut |_| signals.allow()));
     let report = report.map_err(|(index, error)| match error {
         AnalyzeError::Interrupted => signals.raised(),
@@ -108,9 +114,11 @@ pub fn match_captures_at<'py>(
     payload_bytes: usize,
     every_packet: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut inputs: Vec<Box<dyn std::io::Read + Send>> = Vec::new();
+    let mut inputs: Vec<Box<dyn io::Read + Send>> = Vec::new();
     for path in &paths {
-        inputs.push(Box::new(open(path)?));
+        let file =
+            open(path).map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string(), path.clone())));
+        inputs.push(Box::new(file?));
     }
     let prints = Prints { payload_bytes };
     let mut signals = Signals::default();

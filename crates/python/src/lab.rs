@@ -99,8 +99,25 @@ pub fn kernel_has_open_vswitch() -> bool {
 
 /// Names of the caller's running labs.
 #[pyfunction]
-pub fn list_labs() -> PyResult<Vec<String>> {
-    process::list_labs().map_err(|error| PyOSError::new_err(error.to_string()))
+pub fn list_labs(py: Python<'_>) -> PyResult<Vec<String>> {
+    Ok(found_labs(py)?.labs)
+}
+
+/// Listeners at addresses of the caller's labs that are not known to be the caller's: the name of the lab and the
+/// number of the user.
+#[pyfunction]
+pub fn strangers_at_labs(py: Python<'_>) -> PyResult<Vec<(String, Option<u32>)>> {
+    Ok(found_labs(py)?.strangers.into_iter().map(|stranger| (stranger.name, stranger.user)).collect())
+}
+
+fn found_labs(py: Python<'_>) -> PyResult<process::Labs> {
+    py.detach(|| process::find_labs(None)).map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Connects to the caller's running lab `name`; the descriptor belongs to the caller.
+#[pyfunction]
+pub fn open_lab(py: Python<'_>, name: &str) -> PyResult<i32> {
+    Ok(py.detach(|| process::open_lab(name)).map_err(core_error)?.into_raw_fd())
 }
 
 /// The abilities that this machine has and lacks, as a JSON array.

@@ -5,6 +5,8 @@ Nothing is imported here but what `--help` needs; each command's module is loade
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +18,19 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``twinnet`` with `arguments` (default: those of the process) and end the process."""
+    _speak_utf8()
     sys.exit(run(arguments))
+
+
+def _speak_utf8() -> None:
+    """Where the locale has only ASCII (``LC_ALL=C``), go on in Python's UTF-8 mode, as Python does by itself unless it
+    is told not to: names of files have other letters all the same."""
+    if not sys.flags.utf8_mode and codecs.lookup(sys.getfilesystemencoding()).name == "ascii":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            # A locale that lacks a letter, or a name that is no text.
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

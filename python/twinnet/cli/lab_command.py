@@ -105,7 +105,7 @@ def lab(
             if commands:
                 return 0 if run_lines(session, commands) else 1
             if not sys.stdin.isatty():
-                return 0 if run_lines(session, lines_of_stdin()) else 1
+                return 0 if run_lines(session, lines_of_stdin(running)) else 1
             interact(session)
             return 0
         finally:

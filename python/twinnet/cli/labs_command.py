@@ -9,6 +9,9 @@ from twinnet.report.text_table import table, terminal_columns
 
 __all__ = ["labs"]
 
+_PATIENCE_S = 2.0
+_MOST_STRANGERS = 8
+
 
 @click.command(short_help="List your running labs.")
 @json_option
@@ -17,14 +20,16 @@ def labs(as_json: bool) -> None:
     from twinnet.errors import LabError, NotAvailable
     from twinnet.lab import lab as lab_module
 
+    _tell_of_strangers()
     found: list[dict[str, object]] = []
     for info in lab_module.labs():
         try:
-            with lab_module.attach(info.name) as lab:
+            with lab_module.attach(info.name, _PATIENCE_S) as lab:
                 hosts, switches = len(lab.layout.names("host")), len(lab.layout.names("switch"))
                 found.append({"name": info.name, "hosts": hosts, "switches": switches, "age_s": round(lab.now(), 1)})
-        except (LabError, NotAvailable):
-            # It ended, or is not built yet, between the listing and the question; its name is all that can be said.
+        except (LabError, NotAvailable, TimeoutError):
+            # It ended between the listing and the question, is not built yet, or does not answer; its name is all that
+            # can be said.
             found.append({"name": info.name, "hosts": None, "switches": None, "age_s": None})
     if as_json:
         print_json(found)
@@ -33,3 +38,14 @@ def labs(as_json: bool) -> None:
         click.echo(table(["name", "hosts", "switches", "age (s)"], rows, terminal_columns()))
     else:
         click.echo("no lab is running")
+
+
+def _tell_of_strangers() -> None:
+    from twinnet._core import strangers_at_labs
+
+    strangers = strangers_at_labs()
+    for name, user in strangers[:_MOST_STRANGERS]:
+        who = "somebody who lets nobody in" if user is None else f"user {user}"
+        click.echo(f"twinnet: {who} listens at the address of a lab {name!r} of yours; ignored", err=True)
+    if len(strangers) > _MOST_STRANGERS:
+        click.echo(f"twinnet: {len(strangers) - _MOST_STRANGERS} more such listeners; ignored", err=True)

@@ -21,6 +21,12 @@ _NAME = "s"
 _LOOK_S = 0.2
 
 
+def _one_place(_: click.Context, __: click.Parameter, places: tuple[str, ...]) -> str | None:
+    if len(places) > 1:
+        raise click.BadParameter(f"a switch listens in one place, and {' and '.join(places)} were given")
+    return places[0] if places else None
+
+
 @click.command(short_help="Run one switch alone, on existing interfaces of this machine.")
 @click.option("--dpid", default="1", show_default=True, help="Datapath number; hexadecimal with 0x or 16 digits.")
 @click.option(
@@ -34,7 +40,11 @@ _LOOK_S = 0.2
 @click.option("--controller", "controllers", multiple=True, metavar="TARGET", help="tcp:HOST:PORT or ssl:HOST:PORT.")
 @click.option("--control-delay", metavar="TIME", help="One-way delay to controllers and tools.")
 @click.option(
-    "--listen", metavar="PLACE", help="Listen for tools: ptcp:PORT[:ADDRESS], pssl:PORT[:ADDRESS] or punix:PATH."
+    "--listen",
+    metavar="PLACE",
+    multiple=True,
+    callback=_one_place,
+    help="Listen for tools, in one place: ptcp:PORT[:ADDRESS], pssl:PORT[:ADDRESS] or punix:PATH.",
 )
 @click.option("--private-key", metavar="FILE", help="For ssl: and pssl:, the switch's private key (PEM).")
 @click.option("--certificate", metavar="FILE", help="The certificate of that key (PEM).")

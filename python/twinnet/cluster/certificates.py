@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.cluster.engine import REMEDY, distributed
-from twinnet.errors import BadFile, BadValue, NotAvailable
+from twinnet.errors import BadFile, BadValue, NotAvailable, reason
+from twinnet.given_files import read_given
 
 __all__ = ["DAYS", "Certificates", "default_folder", "new_certificates", "read_certificates"]
 
@@ -169,13 +170,9 @@ def read_certificates(folder: Path | None = None) -> Certificates:
     for name in _FILES:
         path = found.folder / name
         try:
-            status = path.stat()
-            with path.open("rb") as file:
-                file.read(1)
+            read_given(path, _LARGEST_BYTES)
         except OSError as error:
-            raise BadFile(f"the certificate file {path} cannot be read: {error.strerror or error}", _MAKE) from None
-        if status.st_size > _LARGEST_BYTES:
-            raise BadFile(f"{path} has {status.st_size} bytes and is no certificate or key", _MAKE)
+            raise BadFile(f"the certificate file {path} cannot be read: {reason(error)}", _MAKE) from None
     if found.key.stat().st_mode & 0o077:
         raise BadFile(f"others may read the key {found.key}", f"chmod 600 {found.key}")
     try:
@@ -193,7 +190,7 @@ def _check_dates(path: Path) -> None:
     except ImportError as error:
         raise NotAvailable(f"certificates need {error.name}, which is not installed", REMEDY) from None
     try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        certificate = x509.load_pem_x509_certificate(read_given(path, _LARGEST_BYTES))
     except ValueError as error:
         raise BadFile(f"{path} is no certificate: {error}", _MAKE) from None
     now = datetime.now(UTC)

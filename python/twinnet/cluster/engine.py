@@ -22,6 +22,8 @@ _SETTINGS: dict[str, Any] = {
     "distributed.comm.timeouts.tcp": "15s",
     "distributed.scheduler.work-stealing": False,
 }
+_ENGINE = ("distributed", "tornado", "asyncio")
+"""Those that write a log."""
 
 
 class ClusterError(TwinnetError):
@@ -51,5 +53,8 @@ def silent(kind: Any) -> Any:
 
 def hush_engine() -> None:
     """Keep the engine's own log from standard error: what matters is told in twinnet's words."""
-    for name in ("distributed", "tornado", "asyncio"):
+    # When it is imported, the engine gives some of their parts a level of their own.
+    distributed()
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _ENGINE]
+    for name in {*_ENGINE, *names}:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -11,6 +11,7 @@ from twinnet import __version__
 from twinnet.cluster.address import parse_address
 from twinnet.cluster.certificates import read_certificates
 from twinnet.cluster.contact import security_of
+from twinnet.cluster.doorkeeper import guard
 from twinnet.cluster.engine import distributed, hush_engine, silent
 from twinnet.cluster.remote_run import SLOT
 from twinnet.cluster.scratch import scratch
@@ -68,6 +69,7 @@ async def _join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None
         )
         try:
             await worker
+            guard(worker)
             joined()
             telling = asyncio.create_task(_tell_progress(worker))
             await worker.finished()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import VERSION_OP, security_of
+from twinnet.cluster.doorkeeper import guard
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine, silent
+from twinnet.cluster.scratch import remove_left, scratch
 
 __all__ = ["serve_scheduler"]
 
@@ -28,10 +31,14 @@ def serve_scheduler(address: Address, certificates: Certificates | None, tell: C
     """
     distributed()
     hush_engine()
-    asyncio.run(_serve(address, certificates, tell))
+    remove_left()
+    with scratch() as folder:
+        asyncio.run(_serve(address, certificates, tell, folder))
 
 
-async def _serve(address: Address, certificates: Certificates | None, tell: Callable[[str], None]) -> None:
+async def _serve(
+    address: Address, certificates: Certificates | None, tell: Callable[[str], None], folder: Path
+) -> None:
     def version() -> str:
         return __version__
 
@@ -44,6 +51,7 @@ async def _serve(address: Address, certificates: Certificates | None, tell: Call
         allowed_failures=0,
         worker_ttl=f"{_SILENT_WORKER_S} s",
         dashboard=False,
+        local_directory=str(folder),
     )
     scheduler.handlers[VERSION_OP] = version
     try:
@@ -51,6 +59,7 @@ async def _serve(address: Address, certificates: Certificates | None, tell: Call
     except (OSError, RuntimeError, ValueError) as error:
         cause = error.__cause__ or error
         raise ClusterError(f"the scheduler cannot listen at {address}: {cause}", "choose another port") from None
+    guard(scheduler)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -71,11 +71,11 @@ def _tell(what: dict[str, Any]) -> None:
 
 
 def _end_with_parent() -> None:
-    from twinnet.cluster.scratch import remove_mine
+    from twinnet.cluster.scratch import remove_for_good
 
     while os.read(0, 4096):
         pass
-    remove_mine()
+    remove_for_good()
     os._exit(0)
 
 

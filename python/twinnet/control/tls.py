@@ -7,10 +7,10 @@ import os
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from twinnet.errors import BadValue, NotAvailable
+from twinnet.given_files import read_given
 from twinnet.settings import Setting
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tls", "TlsFiles", "accepting", "check_tls", "checked_tls", "connecting"]
 
+_MOST_BYTES = 1_000_000
 _GIVE = "give tls=Tls(private_key=..., certificate=..., ca_cert=...), or use tcp: and ptcp:"
 _REMEDY = (
     "give PEM files: a private key without a passphrase, its certificate, and the CA certificate of the other side"
@@ -113,9 +114,9 @@ class Tls:
         key, certificate = repr(os.fspath(self.private_key)), repr(os.fspath(self.certificate))
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             return f"the private key {key} does not belong to the certificate {certificate}"
-        if b"-----BEGIN CERTIFICATE-----" not in Path(self.certificate).read_bytes():
+        if b"-----BEGIN CERTIFICATE-----" not in read_given(self.certificate, _MOST_BYTES):
             return f"there is no certificate in {certificate}"
-        text = Path(self.private_key).read_bytes()
+        text = read_given(self.private_key, _MOST_BYTES)
         if b"ENCRYPTED" in text:
             return f"the private key {key} is encrypted"
         if b"PRIVATE KEY-----" not in text:
@@ -158,8 +159,7 @@ def _refused(message: str) -> NotAvailable:
 
 def _readable(what: str, path: str | os.PathLike[str]) -> None:
     try:
-        with Path(path).open("rb"):
-            pass
+        read_given(path, _MOST_BYTES)
     except OSError as error:
         raise _refused(f"the {what} {os.fspath(path)!r} cannot be read: {error.strerror or error}") from None
 

@@ -705,15 +705,23 @@ def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) ->
     )
 
 
-def attach(name: str) -> Lab:
+def attach(name: str, patience_s: float | None = None) -> Lab:
     """Return the running lab `name` of this user, which another process owns and which goes on when we leave.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    patience_s
+        How long each of its answers is waited for, in seconds, before `TimeoutError` is raised; ``None``: for as long
+        as the lab lives.
 
     Raises
     ------
     NotAvailable
-        When there is no such lab.
+        When there is no such lab. A stranger that listens at its address is none, and is sent nothing.
     """
-    connection = connect(name)
+    connection = connect(name, patience_s)
     lab = Lab(None, name)
     lab.adopt(connection)
     return lab

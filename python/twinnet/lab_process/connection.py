@@ -125,9 +125,18 @@ class LabRequests(Protocol):
 
 
 class LabConnection:
-    """A connection to a lab process over the connected socket `sock`, which it owns from now on."""
+    """A connection to a lab process over the connected socket `sock`, which it owns from now on.
 
-    def __init__(self, sock: socket.socket) -> None:
+    Parameters
+    ----------
+    sock
+        The socket.
+    patience_s
+        How long :meth:`request` waits for each answer, in seconds; ``None``: for as long as the lab lives.
+    """
+
+    def __init__(self, sock: socket.socket, patience_s: float | None = None) -> None:
+        self._patience_s = patience_s
         self._socket = sock
         self._pending: dict[int, PendingReply] = {}
         self._lock = threading.Lock()
@@ -150,7 +159,7 @@ class LabConnection:
     def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
         """Send the request `do` with `fields` and return the value of its answer; raises as
         :meth:`PendingReply.result`."""
-        return self.submit(do, descriptors, **fields).result()
+        return self.submit(do, descriptors, **fields).result(self._patience_s)
 
     def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
         """Send a request and return at once; `descriptors` are duplicated, so the caller keeps its own."""
@@ -180,7 +189,9 @@ class LabConnection:
         raise LabClosed(f"the lab has ended ({failure.strerror})", "start a new one")
 
     def _send(self, message: dict[str, Any], descriptors: Sequence[int]) -> None:
-        packet = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+        # Arguments that are no text in the locale come as the bytes that they were.
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        packet = text.encode(errors="surrogateescape")
         if len(packet) <= PACKET_LIMIT_BYTES:
             socket.send_fds(self._socket, [packet], list(descriptors))
             return
@@ -250,20 +261,20 @@ class LabConnection:
         self._socket.close()
 
 
-def connect(name: str) -> LabConnection:
-    """Connect to the running lab `name` of this user.
+def connect(name: str, patience_s: float | None = None) -> LabConnection:
+    """Connect to the running lab `name` of this user; `patience_s` as for :class:`LabConnection`.
 
     Raises
     ------
     NotAvailable
-        When there is no such lab.
+        When there is no such lab; a stranger that listens at its address is none.
     """
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    from twinnet import _core
+
     try:
-        sock.connect(f"\0twinnet/{os.geteuid()}/{name}")
-    except OSError as error:
-        sock.close()
-        raise NotAvailable(
-            f"no lab {name!r} of this user is running ({error.strerror})", "see the running ones with: twinnet labs"
-        ) from None
-    return LabConnection(sock)
+        # The kernel was asked who listens: a stranger is sent nothing.
+        descriptor = _core.open_lab(name)
+    except _core.CoreError as error:
+        kind, message, remedy = error.args
+        raise (NotAvailable(message, remedy) if kind == "NotAvailable" else LabError(message, remedy, kind)) from None
+    return LabConnection(socket.socket(fileno=descriptor), patience_s)

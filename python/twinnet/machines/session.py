@@ -176,7 +176,7 @@ class AgentSession:
 
     def _gone(self, why: str) -> LabClosed:
         self._ended.set()
-        told = why or failure_of(self.machine, self._status(), self._errors()).message
+        told = why or failure_of(self.machine, self._status(), self._errors(), answered=True).message
         self._failure = LabClosed(f"the agent on {self.machine.name} has gone: {told}", "start the run again")
         return self._failure
 

@@ -67,8 +67,8 @@ def ssh_command(machine: Reached) -> list[str]:
     return [*given, *_OPTIONS, "--", machine.ssh, f"exec {machine.command} agent"]
 
 
-def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
-    """Return the error that tells why no agent answered.
+def failure_of(machine: Reached, status: int | None, told: str, answered: bool = False) -> LabError:
+    """Return the error that tells why no agent answers.
 
     Parameters
     ----------
@@ -78,6 +78,8 @@ def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
         The exit status of ssh; ``None`` while it still runs.
     told
         What ssh, or the other machine, wrote on standard error.
+    answered
+        Whether it has answered before: ssh has reached it then.
     """
     name, target, by_hand = machine.name, machine.ssh, f"ssh {machine.ssh}"
     host = target.rpartition("@")[2]
@@ -87,7 +89,8 @@ def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
             "HostKeyChanged",
             f"the host key of {name} ({target}) is another than the one that is known here: it is another machine, was"
             " installed anew, or somebody stands in between",
-            f"ask who keeps it; if the new key is right, forget the old one with ssh-keygen -R {host}, then {by_hand}",
+            f"ask who keeps it; if the new key is right, forget the old one with"
+            f" {_forget_key(told, host)}, then {by_hand}",
         ),
         (
             r"Host key verification failed|authenticity of host .* can't be established",
@@ -119,6 +122,14 @@ def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
         for pattern, kind, message, remedy in known:
             if re.search(pattern, told):
                 return LabError(f"{message}; ssh said: {last}", remedy, kind)
+        if answered:
+            # ssh says nothing, and ends with this status, when a signal has ended the program there.
+            said = f"; ssh said: {last}" if last else ""
+            return LabError(
+                f"the agent on {name} ({target}) was killed there, or the connection has broken{said}",
+                f"see on {target} who ended it (out of memory: dmesg), and start the run again",
+                "AgentFailed",
+            )
         return LabError(
             f"{name} ({target}) cannot be reached by SSH; ssh said: {last or 'nothing'}",
             f"try {by_hand}",
@@ -142,6 +153,14 @@ def failure_of(machine: Reached, status: int | None, told: str) -> LabError:
         f"try ssh {target} {machine.command} doctor",
         "AgentFailed",
     )
+
+
+def _forget_key(told: str, host: str) -> str:
+    """The command that forgets the key of `host`, by the name and in the file that ssh's words `told` name."""
+    entry = re.search(r"^Host key for ([\w.:%\[\]-]+) has changed", told, re.MULTILINE)
+    place = re.search(r"^Offending .* key in (/[^\0\n]*):[0-9]+\s*$", told, re.MULTILINE)
+    command = ["ssh-keygen", *(("-f", place[1]) if place else ()), "-R", entry[1] if entry else host]
+    return shlex.join(command)
 
 
 def _last_words(told: str) -> str:

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
+from xml.parsers import expat
 
 from twinnet.errors import BadFile, BadTopology, reason
+from twinnet.given_files import read_given_text
 from twinnet.network.network import Network
 from twinnet.ranges import FASTEST_LINE_BPS, line_rate_bps
 from twinnet.units import BitsPerSecond, Duration, Rate
@@ -25,6 +27,7 @@ LineRule = Callable[["networkx.Graph[Any]", Any, Any, Mapping[str, Any]], Mappin
 
 _LARGEST_FILE_BYTES = 20_000_000
 _MOST_NODES = 5_000
+_DEEPEST_ELEMENT = 64
 _EARTH_RADIUS_KM = 6371.0088
 _FIBRE_KM_PER_S = 299_792.458 / 1.468
 """Light in fibre of refractive index 1.468 (ITU-T G.652)."""
@@ -222,25 +225,62 @@ def from_graphml(
 
     file = Path(path)
     try:
-        if file.stat().st_size > _LARGEST_FILE_BYTES:
-            raise BadFile(f"{file} is larger than {_LARGEST_FILE_BYTES} bytes", "is it a topology?")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_given_text(file, _LARGEST_FILE_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file} cannot be read: {reason(error)}", "give the path of a GraphML file") from None
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        # Entities could grow without bound when they are read.
-        raise BadFile(f"{file} declares a document type", "remove <!DOCTYPE ...>: GraphML needs none")
-    identifiers = Counter(re.findall(r"""<node\b[^>]*\sid\s*=\s*["']([^"']*)["']""", text))
-    twice = next((name for name, times in identifiers.items() if times > 1), None)
-    if twice is not None:
-        raise BadTopology(f"{file} has two nodes with the id {twice!r}", "give each node its own id")
-    try:
-        graph = _multigraph(text)
-    except Exception as error:
-        raise BadFile(f"{file} is no GraphML: {error}", "see http://graphml.graphdrawing.org") from None
+    graph = read_graphml(text, str(file))
     if parallel == "merge":
         return from_graph(networkx.Graph(graph), hosts_per_switch, seed, zoo_rule(rate), **link)
     return from_graph(graph, hosts_per_switch, seed, zoo_rule(rate), **link)
+
+
+def read_graphml(text: str, name: str) -> networkx.MultiGraph[Any]:
+    """Return the graph of the GraphML `text`, without directions; messages call it `name`.
+
+    Raises
+    ------
+    BadFile
+        It is no GraphML, declares a document type, or nests elements too deep.
+    BadTopology
+        A node is given twice.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        # Entities could grow without bound when they are read.
+        raise BadFile(f"{name} declares a document type", "remove <!DOCTYPE ...>: GraphML needs none")
+    try:
+        twice = next((node for node, times in _identifiers(text).items() if times > 1), None)
+        graph = _multigraph(text) if twice is None else None
+    except Exception as error:
+        raise BadFile(f"{name} is no GraphML: {error}", "see http://graphml.graphdrawing.org") from None
+    if graph is None:
+        raise BadTopology(f"{name} has two nodes with the id {twice!r}", "give each node its own id")
+    return graph
+
+
+def _identifiers(text: str) -> Counter[str]:
+    """How often each id is a node's in the GraphML `text`; raises `ValueError` for elements that are nested too deep.
+
+    networkx takes a node that is given twice for one.
+    """
+    found: Counter[str] = Counter()
+    parser = expat.ParserCreate(namespace_separator=" ")
+    depth = 0
+
+    def begins(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST_ELEMENT:
+            raise ValueError(f"its elements are nested more than {_DEEPEST_ELEMENT} deep")
+        if name.rpartition(" ")[2] == "node" and "id" in attributes:
+            found[attributes["id"]] += 1
+
+    def ends(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler, parser.EndElementHandler = begins, ends
+    parser.Parse(text, True)
+    return found
 
 
 def _multigraph(text: str) -> networkx.MultiGraph[Any]:

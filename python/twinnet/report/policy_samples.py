@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from twinnet.errors import BadValue
-from twinnet.study.store import StoredRun
+from twinnet.study.store import StoredRun, StoreError
 
 __all__ = ["SAMPLED", "ProfileSamples", "jain", "profile_samples"]
 
@@ -81,25 +81,47 @@ def profile_samples(runs: Iterable[StoredRun]) -> list[ProfileSamples]:
     """
     found: dict[str, ProfileSamples] = {}
     for run in runs:
-        told = run.record["notes"].get("policy")
-        if told is None:
-            raise BadValue(f"the run {run.id} had no policy", "give results of a study whose file names a 'policy'")
-        fresh = ProfileSamples(run.levels, told["name"], told["enforced_at"])
+        told = _told_by(run)
+        fresh = ProfileSamples(run.levels, told.name, told.enforced_at)
         profile = found.setdefault(fresh.label, fresh)
         profile.runs += 1
-        profile.misplaced += [str(one) for one in told["misplaced"]]
+        profile.misplaced += told.misplaced
         _add_ports(profile, run.table("port_samples"))
         _add_flows(profile, run.table("flows"))
-        for port, classes in told["queues"].items():
-            for one in classes:
-                drops = sum(one["drops"].values())
-                if drops:
-                    name = told["classes"].get(str(one["class"]), str(one["class"]))
-                    place = (port, name)
-                    profile.full_queues[place] = profile.full_queues.get(place, 0) + drops
+        for place, drops in told.drops:
+            profile.full_queues[place] = profile.full_queues.get(place, 0) + drops
     if not found:
         raise BadValue("there are no finished runs", "run the study first")
     return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the notes of a run say of its policy: drops are by port and class."""
+
+    name: str
+    enforced_at: str
+    misplaced: list[str]
+    drops: list[tuple[tuple[str, str], int]]
+
+
+def _told_by(run: StoredRun) -> _Told:
+    remedy = "remove the run's folder and run the study again"
+    try:
+        told = run.record["notes"].get("policy")
+        if told is None:
+            raise BadValue(f"the run {run.id} had no policy", "give results of a study whose file names a 'policy'")
+        drops: list[tuple[tuple[str, str], int]] = []
+        for port, classes in told["queues"].items():
+            for one in classes:
+                if dropped := sum(int(count) for count in one["drops"].values()):
+                    number = str(one["class"])
+                    drops.append(((str(port), str(told["classes"].get(number, number))), dropped))
+        return _Told(str(told["name"]), str(told["enforced_at"]), [str(one) for one in told["misplaced"]], drops)
+    except KeyError as error:
+        raise StoreError(f"the notes of {run.folder / 'run.json'} have no {error.args[0]!r}", remedy) from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StoreError(f"the notes of {run.folder / 'run.json'} cannot be read: {error}", remedy) from None
 
 
 def _add_ports(profile: ProfileSamples, samples: pl.DataFrame) -> None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean, reason
+from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
 from twinnet.ranges import moment_ps
 from twinnet.settings import settings_of
 from twinnet.sockets.machine import HERE
 from twinnet.traffic.app import App
 from twinnet.traffic.kinds import SOURCES
+from twinnet.yaml_source import SourceError, load_yaml
 
 __all__ = ["PlannedFlow", "planned_flow", "read_flows"]
 
@@ -82,12 +83,10 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
     BadFile
         It cannot be read; the message names the file and the flow.
     """
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadFile(f"{path} cannot be read: {reason(error)}") from None
+        content: Any = load_yaml(path).data
+    except SourceError as error:
+        raise BadFile(f"{path} cannot be read: {error}") from None
     whole: dict[str, Any] = cast("dict[str, Any]", content) if isinstance(content, Mapping) else {"flows": content}
     unknown = set(whole) - {"flows", "defaults"}
     given: Any = whole.get("flows")

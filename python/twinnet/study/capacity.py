@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.errors import BadValue, TwinnetError
+from twinnet.given_files import read_given_text
 from twinnet.network.network import Network
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.fidelity_verdict import Thresholds
@@ -42,6 +43,7 @@ __all__ = [
 
 KEPT_FOR = timedelta(days=7)
 _FORMAT = 1
+_MOST_BYTES = 100_000
 _SMALL_BYTES, _LARGE_BYTES = 64, 1470
 _AROUND_PAYLOAD_BYTES = 66
 """UDP 8, IPv4 20, Ethernet 14, FCS 4, preamble and delimiter 8, gap 12."""
@@ -133,7 +135,7 @@ def kept_in() -> Path:
 def kept_capacity(path: Path | None = None, now: datetime | None = None) -> Capacity | None:
     """Return the kept figure, ``None`` when there is none that goes for this machine today."""
     try:
-        text = (path or kept_in()).read_text(encoding="utf-8")
+        text = read_given_text(path or kept_in(), _MOST_BYTES, "utf-8")
         capacity = Capacity.from_record(json.loads(text))
     except (OSError, ValueError, RuntimeError):
         # RuntimeError: there is no home.

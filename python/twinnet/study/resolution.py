@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from twinnet.deliveries import named_traces
 from twinnet.errors import BadValue, did_you_mean, reason
+from twinnet.given_files import read_given_text
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
@@ -22,7 +23,7 @@ from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.specification import Parameter, Published, StudySpecification
 from twinnet.study.tolerance import Tolerances
-from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
+from twinnet.yaml_source import SIZE_LIMIT_BYTES, Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 __all__ = ["Study", "built_in_studies", "load_study", "read_study", "reader_in", "with_changes"]
 
@@ -132,14 +133,14 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
     path = known.get(str(name_or_path), Path(name_or_path))
     if path.is_dir():
         path = path / "study.yaml"
-    if not path.is_file():
+    if not path.exists():
         otherwise = "list them with `twinnet studies`, or give the path of a study.yaml"
         raise BadValue(
             f"{str(name_or_path)!r} is neither a built-in study nor a study file",
             did_you_mean(str(name_or_path), known, otherwise),
         )
     document = load_yaml(path)
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_given_text(path, SIZE_LIMIT_BYTES)
     return read_study(document, settings, preset, text, reader_in(path.parent))
 
 
@@ -149,9 +150,7 @@ def reader_in(folder: Path) -> Callable[[str], str]:
     def read(name: str) -> str:
         path = folder / name
         try:
-            if path.stat().st_size > LARGEST_BESIDE_BYTES:
-                raise ValueError(f"{path} is larger than {LARGEST_BESIDE_BYTES} bytes")
-            return path.read_text(encoding="utf-8-sig")
+            return read_given_text(path, LARGEST_BESIDE_BYTES)
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} cannot be read: {reason(error)}; put it beside the study file") from None
 

@@ -19,10 +19,12 @@ from typing import Any, cast
 import polars as pl
 
 from twinnet.errors import BadValue, TwinnetError
+from twinnet.given_files import open_given, read_given_text
 from twinnet.results.tables import TABLES, table
 from twinnet.study.plan import PlannedRun
+from twinnet.study.record_shape import check_shape
 from twinnet.study.resolution import Study, read_study, reader_in
-from twinnet.yaml_source import parse_yaml
+from twinnet.yaml_source import SIZE_LIMIT_BYTES, parse_yaml
 
 __all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun", "as_parquet"]
 
@@ -34,6 +36,8 @@ _OF_THE_TRACE = ("trace_hash", "events")
 _FIRST_TABLES = ("flows", "intervals", "port_samples")
 """Tables that every finished run has."""
 _COPIED_AT_ONCE_BYTES = 1 << 20
+_MOST_RECORD_BYTES = 512 << 20
+_ANEW = "remove the run's folder and run the study again"
 
 
 class StoreError(TwinnetError):
@@ -57,6 +61,14 @@ class Fidelity:
     verdict: str
     reasons: tuple[str, ...]
     record: Mapping[str, Any]
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    """Return the record at `path`; raises `OSError`, `ValueError` or `RecursionError`."""
+    record = json.loads(read_given_text(path, _MOST_RECORD_BYTES))
+    if not isinstance(record, dict):
+        raise ValueError("run.json is no JSON object")
+    return cast("dict[str, Any]", record)
 
 
 @dataclass(frozen=True)
@@ -116,11 +128,10 @@ class StoredRun:
             # Runs of versions that did not have it.
             return table(name, [])
         try:
-            return pl.read_parquet(path)
+            with open_given(path) as file:
+                return pl.read_parquet(file)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(
-                f"{path} cannot be read: {error}", "remove the run's folder and run the study again"
-            ) from None
+            raise StoreError(f"{path} cannot be read: {error}", _ANEW) from None
 
 
 class _RecordOnDisk(Mapping[str, Any]):
@@ -132,7 +143,7 @@ class _RecordOnDisk(Mapping[str, Any]):
 
     def _read(self) -> dict[str, Any]:
         try:
-            return cast(dict[str, Any], json.loads(self.path.read_text(encoding="utf-8")))
+            return _read_record(self.path)
         except (OSError, ValueError) as error:
             raise StoreError(f"{self.path} cannot be read: {error}", "run the study again") from None
 
@@ -172,8 +183,8 @@ class ResultStore:
     def read_study(self) -> Study:
         """The study that was written last."""
         try:
-            text = (self.folder / "study.yaml").read_text(encoding="utf-8")
-            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
+            text = read_given_text(self.folder / "study.yaml", SIZE_LIMIT_BYTES)
+            record = json.loads(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
             changes = {str(key): str(value) for key, value in record["changes"].items()}
             file = str(record["file"])
         except FileNotFoundError as error:
@@ -194,7 +205,7 @@ class ResultStore:
     def holds_twin(self) -> bool:
         """True if the last request was for a twin."""
         try:
-            record = json.loads((self.folder / "study.json").read_text(encoding="utf-8"))
+            record = json.loads(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
         except (OSError, ValueError, RecursionError):
             return False
         return isinstance(record, dict) and bool(cast(dict[str, Any], record).get("twin"))
@@ -208,11 +219,17 @@ class ResultStore:
         return self.folder / "twin.parquet"
 
     def find(self, run: PlannedRun) -> StoredRun | None:
-        """The finished run that matches `run`, if there is one."""
+        """The finished run that matches `run`, if there is one.
+
+        Raises
+        ------
+        StoreError
+            Its record was altered: it lacks what belongs there.
+        """
         stored = self._read(self.folder / run.id)
         if stored is None or stored.record.get("status") != "finished" or stored.record.get("digest") != run.digest:
             return None
-        return stored
+        return _of_good_shape(stored)
 
     def read_strictly(self, run: PlannedRun) -> StoredRun | None:
         """Return the run stored in the place of `run`, finished or failed; `None` if there is none.
@@ -227,16 +244,15 @@ class ResultStore:
             return None
         remedy = "remove this folder and make the run again, or copy it once more from where it was made"
         try:
-            record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-            if not isinstance(record, dict):
-                raise ValueError("run.json is no JSON object")
-            stored = StoredRun(path.name, path, cast(dict[str, Any], record))
+            record = _read_record(path / "run.json")
+            stored = StoredRun(path.name, path, record)
             _check_record(stored, run)
             if stored.record["status"] == "finished":
                 for name in TABLES:
                     # Tables that came later are absent from older runs.
                     if name in _FIRST_TABLES or (path / f"{name}.parquet").exists():
-                        pl.read_parquet_schema(path / f"{name}.parquet")
+                        with open_given(path / f"{name}.parquet") as file:
+                            pl.read_parquet_schema(file)
         except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError) as error:
             raise StoreError(f"the run in {path} cannot be read: {error}", remedy) from None
         return stored
@@ -260,14 +276,20 @@ class ResultStore:
         return self._write_run(run.id, record, fill)
 
     def all_runs(self) -> Iterator[StoredRun]:
-        """Every run here, finished or failed, of whichever specification."""
+        """Every run here, finished or failed, of whichever specification.
+
+        Raises
+        ------
+        StoreError
+            A record was altered: it lacks what belongs there.
+        """
         if not self.folder.is_dir():
             return
         for path in sorted(self.folder.iterdir()):
             if path.is_dir() and not path.name.startswith("."):
                 stored = self._read(path)
                 if stored is not None:
-                    yield stored
+                    yield _of_good_shape(stored)
 
     def write_finished(self, run: PlannedRun, record: Mapping[str, Any], measured: Measured) -> StoredRun:
         """Write a finished run whole.
@@ -345,13 +367,10 @@ class ResultStore:
 
     def _read(self, path: Path) -> StoredRun | None:
         try:
-            with (path / "run.json").open(encoding="utf-8") as file:
-                record = json.load(file)
+            record = _read_record(path / "run.json")
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(record, dict):
-            return None
-        return StoredRun(path.name, path, cast(dict[str, Any], record))
+        return StoredRun(path.name, path, record)
 
     def _replace_file(self, name: str, content: bytes) -> None:
         partial = self.folder / _partial_name(name)
@@ -415,6 +434,14 @@ def _start_of_process(pid: int) -> str | None:
         return None
 
 
+def _of_good_shape(stored: StoredRun) -> StoredRun:
+    try:
+        check_shape(stored.record)
+    except ValueError as error:
+        raise StoreError(f"the run in {stored.folder} cannot be read: {error}", _ANEW) from None
+    return stored
+
+
 def _check_record(stored: StoredRun, run: PlannedRun) -> None:
     """Raise `ValueError` when the record is not that of `run`, or lacks what every reader needs."""
     record = stored.record
@@ -422,12 +449,7 @@ def _check_record(stored: StoredRun, run: PlannedRun) -> None:
         raise ValueError(f"its format is {record.get('format')!r}, and this version reads format {FORMAT}")
     if record.get("digest") != run.digest:
         raise ValueError("its digest is not the one that its name stands for")
-    needed = {"finished": "fidelity", "failed": "error"}.get(str(record.get("status")))
-    if needed is None:
-        raise ValueError(f"its status is {record.get('status')!r}, neither finished nor failed")
-    missing = [key for key in (needed, "versions", "machine") if not isinstance(record.get(key), dict)]
-    if missing:
-        raise ValueError(f"its run.json has no {missing[0]!r}")
+    check_shape(record)
 
 
 def _copy_synced(source: Path, target: Path) -> None:
@@ -441,7 +463,7 @@ def _copy_synced(source: Path, target: Path) -> None:
 def _blocks_of(source: Path) -> Iterator[bytes]:
     """The content of a file; what it refuses is told as its own fault, not as that of the disk that is written to."""
     try:
-        with source.open("rb") as file:
+        with open_given(source) as file:
             while block := file.read(_COPIED_AT_ONCE_BYTES):
                 yield block
     except OSError as error:
@@ -449,7 +471,9 @@ def _blocks_of(source: Path) -> Iterator[bytes]:
 
 
 def _json_bytes(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    text = json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # A name of a file may be no text: JSON has a form for that, too.
+    return text.encode(errors="backslashreplace")
 
 
 def _without_nan(value: Any) -> Any:

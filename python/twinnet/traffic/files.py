@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twinnet.errors import BadFile, BadValue, reason
+from twinnet.given_files import read_given_text
 from twinnet.ranges import way_ps
 from twinnet.units import size_bytes
 
@@ -74,9 +75,7 @@ def parse_frame_sizes(text: str, name: str) -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadFile(f"{path} is larger than {_MOST_BYTES} bytes")
-        return path.read_text(encoding="utf-8-sig")
+        return read_given_text(path, _MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{path} cannot be read: {reason(error)}") from None
 

@@ -164,6 +164,10 @@ for _written, _name in (
     (of.group_mod(of.MAX_GROUP + 1), "a group-mod with a number that cannot be"),
     (of.Message(of.METER_MOD, bytes(4)), "a meter-mod that is too short"),
     (of.multipart(of.MP_TABLE_FEATURES, bytes(64)), "table features that cannot be"),
+    (of.packet_out(b"", of.output(2)), "a packet-out without a frame"),
+    (of.Message(of.PACKET_OUT), "a packet-out that is too short"),
+    (of.Message(of.PORT_MOD, bytes(8)), "a port-mod that is too short"),
+    (of.Message(of.SET_CONFIG), "a configuration that is too short"),
 ):
 
     @case("6.3.4", ROLES, f"the role comes before the content: {_name} of a slave is OFPBRC_IS_SLAVE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinnet_conformance import openflow10 as ten
 from twinnet_conformance.bench import Bench, check
 from twinnet_conformance.case import case
-from twinnet_conformance.frames import build
+from twinnet_conformance.frames import ETH_DST, ETH_SRC, build, ethernet, vlan
 
 __all__: list[str] = []
 
@@ -87,6 +87,32 @@ for _name, _needs, _value, _frame, _other in (
         _forward(bench, match)
         bench.passes(frame)
         bench.drops(other)
+
+
+def _twice_tagged(packet: bytes) -> bytes:
+    return ethernet(ETH_DST, ETH_SRC, 0x8100, vlan(100, 0, 0x8100, vlan(200, 0, 0x0800, packet[14:])))
+
+
+@case("3.4", MATCH, "dl_type 0x8100 is met by frames with two tags, whatever the inner one covers", "1.0")
+def _(bench: Bench) -> None:
+    _forward(bench, ten.flow_match(dl_type=0x8100))
+    bench.passes(_twice_tagged(build()))
+    bench.drops(build(vlan_vid=100))
+    bench.drops(build())
+
+
+@case("3.4", MATCH, "what a second tag covers is not looked at", "1.0")
+def _(bench: Bench) -> None:
+    _forward(bench, ten.flow_match(dl_type=0x0800, nw_dst=0x0A000002))
+    bench.passes(build(vlan_vid=100, ipv4_dst=0x0A000002))
+    bench.drops(_twice_tagged(build(ipv4_dst=0x0A000002)))
+
+
+@case("3.4", MATCH, "dl_vlan is that of the outer of two tags", "1.0")
+def _(bench: Bench) -> None:
+    _forward(bench, ten.flow_match(dl_vlan=100))
+    bench.passes(_twice_tagged(build()))
+    bench.drops(build(vlan_vid=200))
 
 
 @case("3.4", MATCH, "in_port is met by it and by nothing else", "1.0")

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use twinnet_units::Rate;
 
 use crate::kernel::netlink::Netlink;
@@ -101,12 +102,18 @@ fn set_tap_offload(fd: &OwnedFd) -> io::Result<()> {
 /// # Errors
 /// The error of the kernel.
 pub fn interface_index(name: &str) -> io::Result<u32> {
-    let text = std::ffi::CString::new(name)?;
-    // SAFETY: the text ends with a zero byte.
-    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index),
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
+    // The C library's `if_nametoindex` tells a missing file where no descriptor is left for its socket.
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+    let mut request = interface_request(name);
+    // SAFETY: the request is a valid `ifreq` that the kernel reads and fills.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFINDEX, &raw mut request) })?;
+    // SAFETY: the kernel has just written this member.
+    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    u32::try_from(index).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
 /// Opens a packet socket in the network namespace of the calling thread, not yet bound: it receives nothing.

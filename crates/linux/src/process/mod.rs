@@ -27,7 +27,7 @@ use crate::service::{Call, LabError, Responder, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::model_apps::{self, Share};
-pub use names::list as list_labs;
+pub use names::{find as find_labs, open as open_lab, Labs, Stranger};
 pub use spawn::{spawn_lab, LabHandle};
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.

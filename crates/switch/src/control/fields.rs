@@ -300,6 +300,12 @@ pub(super) fn read_match_v10(wire: &v10::Match) -> Match {
     if !matters(v10::Wildcards::DL_TYPE) {
         return matching;
     }
+    // "Use Ethernet type following VLAN header": behind one tag the version looks at its type alone (1.0, figure 4).
+    if wire.dl_type == VLAN_TYPE {
+        restrict(Field::INNER_VLAN_PRESENT, 1, 1);
+        return matching;
+    }
+    restrict(Field::INNER_VLAN_PRESENT, 0, 1);
     restrict(Field::ETH_TYPE, u128::from(wire.dl_type), Field::ETH_TYPE.maximum());
     let (v4, v6, arp) = (wire.dl_type == 0x0800, wire.dl_type == 0x86dd, wire.dl_type == 0x0806);
     if (v4 || v6) && matters(v10::Wildcards::NW_TOS) {
@@ -325,6 +331,16 @@ pub(super) fn read_match_v10(wire: &v10::Match) -> Match {
     matching
 }
 
+/// As [`read_match_v10`], to choose among flows: also those of an EtherType that others wrote, whose frames may have
+/// a second tag.
+pub(super) fn read_filter_v10(wire: &v10::Match) -> Match {
+    let mut matching = read_match_v10(wire);
+    if matching.value.get(Field::INNER_VLAN_PRESENT) == 0 {
+        matching.mask.set(Field::INNER_VLAN_PRESENT, 0);
+    }
+    matching
+}
+
 /// A match over the flow key as one of OpenFlow 1.0; what that has no field for is left out.
 pub(super) fn write_match_v10(matching: &Match) -> v10::Match {
     let mut wire = v10::Match::any();
@@ -340,6 +356,10 @@ pub(super) fn write_match_v10(matching: &Match) -> v10::Match {
     wire.dl_src = twinnet_packet::mac_of(exact(Field::ETH_SRC, v10::Wildcards::DL_SRC));
     wire.dl_dst = twinnet_packet::mac_of(exact(Field::ETH_DST, v10::Wildcards::DL_DST));
     wire.dl_type = exact(Field::ETH_TYPE, v10::Wildcards::DL_TYPE) as u16;
+    if matching.value.get(Field::INNER_VLAN_PRESENT) == 1 {
+        exact(Field::INNER_VLAN_PRESENT, v10::Wildcards::DL_TYPE);
+        wire.dl_type = VLAN_TYPE;
+    }
     wire.nw_tos = (exact(Field::IP_DSCP, v10::Wildcards::NW_TOS) as u8) << 2;
     wire.nw_proto = exact(Field::NW_PROTO, v10::Wildcards::NW_PROTO) as u8;
     wire.tp_src = exact(Field::TP_SRC, v10::Wildcards::TP_SRC) as u16;
@@ -364,6 +384,8 @@ pub(super) fn write_match_v10(matching: &Match) -> v10::Match {
     wire
 }
 
+/// The EtherType of a VLAN tag.
+const VLAN_TYPE: u16 = 0x8100;
 /// Why a field cannot be set.
 pub(super) const BAD_SET_TYPE: ErrorKind = ErrorKind::BadAction(BadAction::BadSetType);
 
@@ -410,7 +432,36 @@ mod tests {
             "",
         ] {
             let matching = parse::selection(line).unwrap().matching;
-            assert_eq!(read_match_v10(&write_match_v10(&matching)), matching, "{line}");
+            assert_eq!(read_filter_v10(&write_match_v10(&matching)), matching, "{line}");
         }
+    }
+
+    #[test]
+    fn an_ethertype_of_version_1_0_is_that_behind_the_outer_tag() {
+        let of_type = |dl_type| {
+            let mut wire = v10::Match { dl_type, ..v10::Match::any() };
+            wire.wildcards.0 &= !v10::Wildcards::DL_TYPE.0;
+            wire
+        };
+        let frame = |tags: &[u16]| {
+            let mut bytes = vec![0; 12];
+            for tag in tags {
+                bytes.extend([VLAN_TYPE.to_be_bytes(), tag.to_be_bytes()].concat());
+            }
+            bytes.extend([0x88, 0xb5, 0, 0, 0, 0, 0, 0, 0, 0]);
+            twinnet_packet::FlowKey::extract(1, &bytes)
+        };
+        let met = |dl_type, tags: &[u16]| read_match_v10(&of_type(dl_type)).matches(&frame(tags));
+        assert_eq!([met(0x88b5, &[]), met(0x88b5, &[5]), met(0x88b5, &[5, 6])], [true, true, false]);
+        assert_eq!([met(VLAN_TYPE, &[]), met(VLAN_TYPE, &[5]), met(VLAN_TYPE, &[5, 6])], [false, false, true]);
+        assert!(met(VLAN_TYPE, &[5, 6, 7]));
+        for dl_type in [0x88b5, 0x0800, VLAN_TYPE] {
+            let back = write_match_v10(&read_match_v10(&of_type(dl_type)));
+            assert_eq!((back.dl_type, back.wildcards.contains(v10::Wildcards::DL_TYPE)), (dl_type, false));
+        }
+        // Questions and deletions are about the flows of all versions.
+        let others = parse::selection("ip").unwrap().matching;
+        assert!(others.is_within(&read_filter_v10(&of_type(0x0800))));
+        assert!(read_match_v10(&of_type(0x0800)).is_within(&read_filter_v10(&of_type(0x0800))));
     }
 }

@@ -14,7 +14,7 @@ use super::actions::ActionReader;
 use super::buffers::BUFFERS;
 use super::changes::{Command, FlowChange};
 use super::connection::Connection;
-use super::fields::{read_match, read_match_v10};
+use super::fields::{read_filter_v10, read_match, read_match_v10};
 use super::numbers::from_narrow;
 use super::roles::{self, xid_of};
 use super::statistics::port_v10;
@@ -101,7 +101,10 @@ impl Context<'_> {
                 if !connection.table_in_command && change.table_id != 0 {
                     return Err(ErrorKind::FlowModFailed(FlowModFailed::BadCommand));
                 }
-                let matching = read_match_v10(&change.matching);
+                // What is deleted are flows of whatever version, unless one is named exactly.
+                let is_filter = matches!(change.command, FlowModCommand::Delete);
+                let matching =
+                    if is_filter { read_filter_v10(&change.matching) } else { read_match_v10(&change.matching) };
                 // "An exact-match entry always has the highest priority": one without any wildcard (1.0, 3.4).
                 let exact = change.matching.wildcards.0 & v10::Wildcards::ALL.0 == 0;
                 let written = v10::FlowMod::written(bytes);

@@ -13,7 +13,7 @@ use super::super::pipeline::Entry;
 use super::super::written::Form;
 use super::actions::write_list_v10;
 use super::connection::Connection;
-use super::fields::{read_match, read_match_v10, write_match, write_match_v10};
+use super::fields::{read_filter_v10, read_match, write_match, write_match_v10};
 use super::numbers::{from_narrow, to_narrow};
 use super::statistics::{aggregate, described, send_in_parts};
 use super::table_features::TABLE_FLOWS;
@@ -44,7 +44,7 @@ impl Context<'_> {
         request: RequestBody,
     ) -> Result<(), ErrorKind> {
         let asked = |request: &FlowStatsRequest| {
-            selection(request.table_id, request.out_port, read_match_v10(&request.matching))
+            selection(request.table_id, request.out_port, read_filter_v10(&request.matching))
         };
         let single = match request {
             RequestBody::Description => ReplyBody::Description(Box::new(described(self.switch.config.dpid))),

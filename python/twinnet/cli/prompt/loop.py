@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import selectors
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinnet.cli.prompt.session import COMMANDS, Session
+from twinnet.errors import LabClosed
 from twinnet.lab.lab import Lab
 from twinnet.network.link_settings import SETTINGS
 
+_LOOK_S = 0.2
+_LONG_S = 3600.0
+_AT_ONCE_BYTES = 65_536
+
 if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import CompleteEvent, Completion
     from prompt_toolkit.document import Document
 
@@ -51,7 +61,9 @@ def interact(session: Session) -> None:
         kept = None
     prompt: PromptSession[str] = PromptSession(history=kept, completer=NodeCompleter(), complete_while_typing=False)
     print(f"*** lab {session.lab.name}: type help, or HOST PROGRAM", flush=True)
+    threading.Thread(target=_leave_with, args=(session.lab, prompt), daemon=True).start()
     while not session.over:
+        _check_lives(session.lab)
         try:
             session.execute(prompt.prompt("twinnet> "))
         except KeyboardInterrupt:
@@ -61,10 +73,58 @@ def interact(session: Session) -> None:
             break
 
 
-def lines_of_stdin() -> Iterator[str]:
-    """Yield the lines of standard input as they come."""
-    while line := sys.stdin.readline():
-        yield line
+def _leave_with(lab: Lab, prompt: PromptSession[str]) -> None:
+    """Leave `prompt` when `lab` ends: the keyboard may stay silent for ever."""
+    while not lab.connection.wait_closed(_LONG_S):
+        pass
+    while True:
+        if (loop := prompt.app.loop) is not None:
+            # Between two lines there is no application; the next one is left at once.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_exit_from, prompt)
+        time.sleep(_LOOK_S)
+
+
+def _exit_from(prompt: PromptSession[str]) -> None:
+    if prompt.app.is_running and not prompt.app.is_done:
+        prompt.app.exit(exception=_ended())
+
+
+def _check_lives(lab: Lab) -> None:
+    if lab.connection.closed:
+        raise _ended()
+
+
+def _ended() -> LabClosed:
+    return LabClosed("the lab has ended", "start it again; its last messages are on its standard error")
+
+
+def lines_of_stdin(lab: Lab) -> Iterator[str]:
+    """Yield the lines of standard input as they come.
+
+    Raises
+    ------
+    LabClosed
+        `lab` ended while a line was waited for.
+    """
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        try:
+            selector.register(sys.stdin, selectors.EVENT_READ)
+        except PermissionError:
+            # A regular file, which epoll does not take: it never makes anybody wait.
+            selector.close()
+            yield from sys.stdin
+            return
+        while True:
+            while not selector.select(_LOOK_S):
+                _check_lives(lab)
+            read = os.read(sys.stdin.fileno(), _AT_ONCE_BYTES)
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines if read else [rest] if rest else []:
+                yield line.decode(sys.stdin.encoding, sys.stdin.errors or "strict")
+            if not read:
+                return
 
 
 def candidates(lab: Lab, before: str) -> list[str]:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import twinnet
@@ -26,6 +25,7 @@ from twinnet.cli.prompt import (
 )
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reason
+from twinnet.given_files import read_given_text
 from twinnet.lab.lab import Lab
 from twinnet.report.text_table import table, terminal_columns, wrapped
 from twinnet.units import duration_ps
@@ -33,6 +33,7 @@ from twinnet.units import duration_ps
 __all__ = ["COMMANDS", "Command", "Session"]
 
 _DEEPEST_SOURCE = 10
+_MOST_SOURCE_BYTES = 1_000_000
 Work = Callable[[Lab, Sequence[str]], Answer]
 
 
@@ -272,7 +273,7 @@ class Session:
         if self._depth >= _DEEPEST_SOURCE:
             raise BadValue(f"{path}: files name each other more than {_DEEPEST_SOURCE} deep", "end the circle")
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            lines = read_given_text(path, _MOST_SOURCE_BYTES).splitlines()
         except UnicodeDecodeError:
             raise BadValue(f"{path} cannot be read: it is not text in UTF-8", "give a text file of lines") from None
         except OSError as error:

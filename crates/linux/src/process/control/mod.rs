@@ -6,13 +6,14 @@ mod door;
 pub mod message;
 mod outbox;
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use twinnet_lab::protocol::Request;
 
+use super::names::peer_user;
 use crate::service::{Call, LabError};
 use client::Client;
 use door::Door;
@@ -217,17 +218,6 @@ struct Ready {
     signal: bool,
     door: bool,
     clients: Vec<u64>,
-}
-
-/// The user at the other end. (Its process may stand outside of this PID namespace and have no number here.)
-fn peer_user(socket: &OwnedFd) -> Option<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = std::mem::size_of_val(&peer) as libc::socklen_t;
-    let place = (&raw mut peer).cast();
-    // SAFETY: `peer` is valid for `length` bytes, which the kernel fills.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) };
-    (result == 0).then_some(peer.uid)
 }
 
 fn malformed(why: &str) -> LabError {

@@ -1,0 +1,74 @@
+"""Files that somebody gave: opened without waiting, regular files only, and read up to a bound.
+
+A pipe has no end until its writer closes it, and a device may have none at all: neither is waited for.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["open_given", "read_given", "read_given_text"]
+
+_KINDS = {
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+
+
+def open_given(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open the regular file at `path` for reading.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is no regular file (`EISDIR`, else `EINVAL`).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        if kind != stat.S_IFREG:
+            number = errno.EISDIR if kind == stat.S_IFDIR else errno.EINVAL
+            raise OSError(
+                number, f"it is {_KINDS.get(kind, 'something else')}, and not a regular file", os.fspath(path)
+            )
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_given(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Return the content of the regular file at `path`, of at most `most_bytes` bytes.
+
+    Raises
+    ------
+    OSError
+        As :func:`open_given`; it cannot be read, or is larger (`EFBIG`).
+    """
+    with open_given(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes} bytes", os.fspath(path))
+    return content
+
+
+def read_given_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8-sig") -> str:
+    """Return the text of the regular file at `path`, as ``Path.read_text`` does.
+
+    Raises
+    ------
+    OSError
+        As :func:`read_given`.
+    UnicodeDecodeError
+        It is no text in `encoding`.
+    """
+    with io.TextIOWrapper(io.BytesIO(read_given(Path(path), most_bytes)), encoding) as text:
+        return text.read()

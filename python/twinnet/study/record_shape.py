@@ -1,0 +1,80 @@
+"""The parts of a run's record that its readers count on, looked at once when the record is read: somebody may have
+altered it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from twinnet.results.fidelity import FidelityRecord
+
+__all__ = ["check_shape"]
+
+_NUMBER = (int, float)
+_EVERY: Mapping[str, Any] = {
+    "levels": dict,
+    "repetition": int,
+    "seed": int,
+    "versions": dict,
+    "started": str,
+    "elapsed_s": _NUMBER,
+    "machine": {},
+}
+_MACHINE: Mapping[str, Any] = {
+    "system": object,
+    "kernel": object,
+    "architecture": object,
+    "cpu_model": object,
+    "cores": int,
+    "governor": object,
+    "load_1min": _NUMBER,
+    "virtualised": object,
+    "sysctls": dict,
+}
+_OF_STATUS: Mapping[str, Mapping[str, Any]] = {
+    "finished": {
+        "machine": {"before": _MACHINE, "after": _MACHINE},
+        "fidelity": {"verdict": str, "reasons": list, "record": dict},
+        "notes": dict,
+    },
+    "failed": {"error": {"message": str}},
+}
+_NAMES = {dict: "an object", list: "a list", str: "text", int: "a whole number", _NUMBER: "a number"}
+
+
+def check_shape(record: Mapping[str, Any]) -> None:
+    """Look whether `record` has what its readers count on.
+
+    Raises
+    ------
+    ValueError
+        It lacks something, or has something else in its place; the message names the key.
+    """
+    status = record.get("status")
+    if not isinstance(status, str) or status not in _OF_STATUS:
+        raise ValueError(f"its status is {status!r}, neither finished nor failed")
+    _check(record, _EVERY, "")
+    _check(record, _OF_STATUS[status], "")
+    if status == "finished":
+        told = record["fidelity"]["record"]
+        late = told.get("lateness_ns", {})
+        if not isinstance(late, dict) or not all(
+            one is None or isinstance(one, _NUMBER) for one in cast("dict[str, Any]", late).values()
+        ):
+            raise ValueError("its 'fidelity.record.lateness_ns' is no object of numbers")
+        try:
+            FidelityRecord.from_spec(told)
+        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            raise ValueError(f"its 'fidelity.record' cannot be read: {error}") from None
+
+
+def _check(told: Mapping[str, Any], wanted: Mapping[str, Any], place: str) -> None:
+    for key, kind in wanted.items():
+        if key not in told:
+            raise ValueError(f"it has no '{place}{key}'")
+        value = told[key]
+        kinds = dict if isinstance(kind, Mapping) else kind
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not object):
+            raise ValueError(f"its '{place}{key}' is {str(value)[:40]!r}, where {_NAMES[kinds]} belongs")
+        if isinstance(kind, Mapping):
+            _check(cast("Mapping[str, Any]", value), cast("Mapping[str, Any]", kind), f"{place}{key}.")
