@@ -5,16 +5,19 @@ import json
 import re
 from html.parser import HTMLParser
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
+from twinnet.report import method
 from twinnet.report.pages import script_json
 from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.comparison import compare_results
+from twinnet.study.quantities import MeasuredQuantity
 from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore, StoreError
 
@@ -221,3 +224,10 @@ def test_results_compared_with_themselves_do_not_differ_and_with_others_do(store
     udp = changed["shared", "udp", (0.0, 6.0)]
     assert udp.difference.estimate == pytest.approx(-0.1 * 47.6e6, rel=0.01)
     assert udp.adjusted_p is not None and udp.adjusted_p < 0.01
+
+
+def test_a_new_measurement_is_described_by_its_own_meaning(monkeypatch):
+    new = MeasuredQuantity("s", "Time until the first byte (RFC 1).", lambda rows, function: 0.0)
+    monkeypatch.setattr(method, "QUANTITIES", {"first_byte": new})
+    asked = SimpleNamespace(of="first_byte", text="", per="flow", minimum_after=None)
+    assert method._measured("wait", asked) == "wait: time until the first byte (RFC 1), per flow."
