@@ -20,6 +20,7 @@ __all__ = [
     "Interval",
     "Samples",
     "TestResult",
+    "alike",
     "anderson_darling",
     "blocked_contrast",
     "bootstrap_interval",
@@ -150,6 +151,12 @@ def describe(samples: Samples) -> Description:
     return Description(
         int(values.size), float(values.mean()), std, float(values.min()), p25, median, p75, float(values.max())
     )
+
+
+def alike(samples: Samples) -> bool:
+    """True if samples differ by no more than rounding leaves: such are one value, and tell no spread."""
+    values = _vector(samples, 1, "a comparison of samples")
+    return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max())
 
 
 def t_interval(samples: Samples, level: float = 0.95) -> Interval:

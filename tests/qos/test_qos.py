@@ -141,3 +141,10 @@ def test_contradictions_are_refused(make: Callable[[], object], message: str) ->
     with pytest.raises(errors.BadValue) as caught:
         make()
     assert message in str(caught.value)
+
+
+def test_each_discipline_and_class_describes_itself():
+    described = [*tn.qos.Queue.disciplines, tn.qos.CbqClass, tn.qos.HtbQueue, tn.qos.DrrClass]
+    summaries = [one.__doc__.split("\n\n")[0] for one in described]
+    assert len(set(summaries)) == len(summaries)
+    assert not [one for one in summaries if one in ("One class.", "One queue.")]

@@ -5,18 +5,21 @@ import json
 import re
 from html.parser import HTMLParser
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from fluid_lab import FluidLab
 from rich.console import Console
 from twinnet.cli.study_commands import run_study
 from twinnet.errors import TwinnetError
+from twinnet.report import method
 from twinnet.report import page as report_page
 from twinnet.report.pages import script_json
 from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.comparison import compare_results
+from twinnet.study.quantities import MeasuredQuantity
 from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore, StoreError
 
@@ -258,3 +261,10 @@ def test_a_record_that_was_altered_is_told_and_ends_in_no_other_error(tmp_path):
     assert refused > 30
     path.write_text(sound, encoding="utf-8")
     write_report(analyse(store), tmp_path / "out")
+
+
+def test_a_new_measurement_is_described_by_its_own_meaning(monkeypatch):
+    new = MeasuredQuantity("s", "Time until the first byte (RFC 1).", lambda rows, function: 0.0)
+    monkeypatch.setattr(method, "QUANTITIES", {"first_byte": new})
+    asked = SimpleNamespace(of="first_byte", text="", per="flow", minimum_after=None)
+    assert method._measured("wait", asked) == "wait: time until the first byte (RFC 1), per flow."

@@ -81,7 +81,37 @@ def test_hosts_that_pin_different_ones_for_the_same_traffic_are_refused() -> Non
 
 
 def test_the_report_tells_it() -> None:
-    assert told_controls(written().specification) == "TCP congestion control: cubic; the same on both clocks."
-    both = written("congestion_control: bbr", ", congestion_control: reno").specification
+    assert told_controls(written()) == "TCP congestion control: cubic; the same on both clocks."
+    both = written("congestion_control: bbr", ", congestion_control: reno")
     assert told_controls(both) == "TCP congestion control: reno for bulk, bbr for page; the same on both clocks."
     assert controls_of(both) == ["reno", "bbr"]
+
+
+def test_video_is_http_over_tcp_and_gets_one_too() -> None:
+    text = STUDY.format(study="", traffic="", host="{}").replace(
+        "  - {name: page",
+        "  - {name: film, app: video, from: [h2], to: h1, port: 8081, duration: 1 s, ladder: [235 kbit, 560 kbit]}\n"
+        "  - {name: page",
+    )
+    study = read_study(parse_yaml(text, "study.yaml"), text=text)
+    assert controls(study) == ["cubic", "cubic", "cubic", None]
+    # The server sends the film: its sysctls count.
+    pinned = text.replace("h1: {}", "h1: {sysctls: {net.ipv4.tcp_congestion_control: reno}}")
+    assert controls(read_study(parse_yaml(pinned, "study.yaml"), text=pinned))[1] == "reno"
+
+
+LEVELS = """
+parameters: {control: {default: cubic, one_of: [cubic, bbr]}}
+factors:
+  way: {levels: {old: {}, new: {set: {control: bbr}}}}
+"""
+
+
+def test_levels_that_choose_another_are_told_and_asked_of_the_kernel() -> None:
+    study = written(LEVELS, ', congestion_control: "${control}"')
+    assert told_controls(study) == (
+        "TCP congestion control: cubic for bulk (way=old), bbr for bulk (way=new), cubic for page; the same on both "
+        "clocks."
+    )
+    with pytest.raises(NotAvailable, match="no TCP congestion control 'bbr'"):
+        for_this_machine(study, ["cubic", "reno"])

@@ -9,16 +9,23 @@ from twinnet.study.quantity import parse_quantity
 from twinnet.study.specification import Statement
 from twinnet.study.verdict import judge
 
-NAMES = Names({"rate": parse_quantity("10 Mbit")}, {"throughput": "bit/s"}, {"queues": ["shared", "separate"]})
+FACTORS = {"queues": ["shared", "separate"], "row": ["a", "b", "c", "d", "e", "f"]}
+NAMES = Names({"rate": parse_quantity("10 Mbit")}, {"throughput": "bit/s"}, FACTORS)
 
 
 class Run:
     """A run whose throughput of each protocol is given in Mbit/s."""
 
-    def __init__(self, level, machine=None, **throughput):
+    def __init__(self, level, machine=None, repetition=1, seed=None, trace=None, row=None, **throughput):
         record = {"clock": "virtual"} if machine is None else {"clock": "wall", "machine": {"name": machine}}
-        self.run = SimpleNamespace(levels={"queues": level}, record=record)
+        record |= {"seed": seed}
+        levels = {"queues": level} | ({"row": row} if row is not None else {})
+        self.run = SimpleNamespace(levels=levels, record=record, repetition=repetition)
         self.throughput = throughput
+        self.fingerprint = (trace,) if trace is not None else (id(self),)
+
+    def flow_of(self, aggregate):
+        return ""
 
     def value(self, aggregate):
         protocol = dict(aggregate.filters)["protocol"]
@@ -111,7 +118,131 @@ def test_a_chain_needs_each_of_its_links():
     assert verdict(chain + " and 2 < 1", shared(6.0, 6.1, 6.2)).verdict == "not supported"
 
 
-def test_equal_repetitions_are_decided_without_spread():
-    assert verdict(ABOVE, shared(9.5, 9.5)).verdict == "supported"
-    assert verdict(ABOVE, shared(9.0, 9.0)).verdict == "not supported"
-    assert verdict(ABOVE.replace(">", ">="), shared(9.0, 9.0)).verdict == "supported"
+def of_rows(**rows):
+    """Runs of rows, each with the values of its repetitions; values that are all alike have one trace."""
+    return [
+        Run("shared", row=row, repetition=n, trace="one" if len(set(values)) == 1 else f"{row}{n}", tcp=value)
+        for row, values in rows.items()
+        for n, value in enumerate(values, 1)
+    ]
+
+
+EVERY_BELOW = "max(throughput[protocol=tcp]) < 0.9 * rate"
+
+
+def test_every_is_judged_by_the_worst_row_which_no_mean_of_rows_hides():
+    for repeated in (1, 2, 4, 10):
+        rows = of_rows(a=[1.0] * repeated, b=[2.0] * repeated, c=[9.4] * repeated, d=[1.5] * repeated)
+        found = verdict(EVERY_BELOW, rows)
+        assert found.verdict == "not supported", repeated
+        assert found.comparisons[0].left.estimate == 9.4e6
+        assert "row=c" in found.comparisons[0].how
+
+
+def test_every_is_supported_where_each_row_is():
+    assert verdict(EVERY_BELOW, of_rows(a=[1.0, 1.1, 1.2], b=[8.0, 8.1, 8.2])).verdict == "supported"
+    # The mean of rows is far below, and row b cannot be told from the bound.
+    assert verdict(EVERY_BELOW, of_rows(a=[1.0, 1.1, 1.2], b=[8.0, 8.9, 8.4])).verdict == "undecided"
+
+
+def test_one_run_of_many_contradicts_every():
+    rows = of_rows(a=[1.0, 1.1, 1.2, 1.1, 1.0, 1.1, 1.0, 9.5, 1.1, 1.0])
+    found = verdict(EVERY_BELOW, rows)
+    assert (found.verdict, "repetition 8" in found.comparisons[0].how) == ("not supported", True)
+
+
+def test_the_least_of_rows_names_its_row_and_is_no_mean_of_least_ones():
+    found = verdict("min(throughput[protocol=tcp]) > 0.5 * rate", of_rows(a=[6.0, 6.1], b=[1.0, 1.2], c=[7.0, 7.1]))
+    assert (found.verdict, found.comparisons[0].left.estimate) == ("not supported", 1.0e6)
+    assert "row=b, repetition 1" in found.comparisons[0].how
+
+
+def test_repeating_what_does_not_differ_changes_no_verdict():
+    check = "mean(throughput[protocol=tcp]) > 0.5 * rate"
+    methods = {verdict(check, of_rows(a=[4.9] * n, b=[5.5] * n)).comparisons[0].difference.method for n in (2, 4, 16)}
+    assert methods == {"exact"}
+    found = verdict(check, of_rows(a=[4.9] * 4, b=[5.5] * 4)).comparisons[0]
+    assert (found.verdict, found.how) == ("supported", "repetitions do not differ")
+
+
+def test_levels_that_are_left_out_are_blocks_and_no_sample():
+    # Rows differ by tens, the queues by 1 in each row: as one sample, nothing could be told.
+    rows = {"a": 10.0, "b": 40.0, "c": 90.0}
+    runs = [
+        Run(level, row=row, repetition=n, tcp=base + above + noise)
+        for row, base in rows.items()
+        for level, above in (("shared", 1.0), ("separate", 0.0))
+        for n, noise in enumerate((-0.1, 0.0, 0.1), 1)
+    ]
+    check = "mean(throughput[protocol=tcp], queues=shared) > mean(throughput[protocol=tcp], queues=separate)"
+    found = verdict(check, runs).comparisons[0]
+    assert (found.verdict, found.how) == ("supported", "over 6 combinations of levels")
+    assert found.difference.estimate == pytest.approx(1e6)
+    assert found.difference.high - found.difference.low < 0.4e6
+    # The side by itself has the spread of repetitions, not that of the rows.
+    assert found.left.high - found.left.low < 0.5e6
+
+
+def test_single_repetitions_are_paired_by_the_other_levels():
+    runs = [
+        Run(level, row=row, tcp=base + above)
+        for row, base, more in (("a", 1.0, 1.0), ("b", 40.0, 1.1), ("c", 90.0, 0.9))
+        for level, above in (("shared", more), ("separate", 0.0))
+    ]
+    check = "mean(throughput[protocol=tcp], queues=shared) > mean(throughput[protocol=tcp], queues=separate)"
+    found = verdict(check, runs).comparisons[0]
+    assert (found.verdict, found.difference.method, "paired over 3" in found.how) == ("supported", "paired", True)
+
+
+def test_common_random_numbers_are_compared_repetition_by_repetition():
+    runs = [
+        Run(level, repetition=n, seed=n, tcp=base + above + noise)
+        for n, (base, noise) in enumerate(((2, 0.01), (5, -0.01), (9, 0.0)), 1)
+        for level, above in (("shared", 0.2), ("separate", 0.0))
+        for noise in ((noise,) if level == "shared" else (0.0,))
+    ]
+    check = "mean(throughput[protocol=tcp], queues=shared) > mean(throughput[protocol=tcp], queues=separate)"
+    assert verdict(check, runs).verdict == "supported"
+
+
+SAME = "mean(throughput[protocol=tcp], queues=shared) = mean(throughput[protocol=tcp], queues=separate) within "
+
+
+def test_that_nothing_changes_is_a_test_of_equivalence_with_its_bound():
+    runs = [
+        *(Run("shared", tcp=value) for value in (5.00, 5.02, 5.04, 5.02)),
+        *(Run("separate", tcp=value) for value in (5.10, 5.12, 5.14, 5.12)),
+    ]
+    # 0.1 of 5.12 is 2 %: no difference within 5 % and within 0.2 Mbit, a difference within 1 %.
+    assert verdict(SAME + "5 %", runs).verdict == "supported"
+    assert verdict(SAME + "0.2 Mbit", runs).verdict == "supported"
+    assert verdict(SAME + "1 %", runs).verdict == "not supported"
+    assert verdict(SAME + "2 %", runs).verdict == "undecided"
+    assert verdict(SAME + "5 %", runs).comparisons[0].difference.level == pytest.approx(0.90)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("mean(throughput) = rate", "'within' and how far"),
+        ("mean(throughput) = rate within 0", "nothing is allowed"),
+        ("mean(throughput) = rate within 5 ms", "a time"),
+        ("mean(throughput) = rate within 200 %", "above 0 % and below 100 %"),
+        ("mean(throughput) = rate within rate %", "a share is a number"),
+    ],
+)
+def test_an_equivalence_without_a_bound_is_refused(wrong, told):
+    with pytest.raises(ValueError, match=told):
+        parse_check(wrong, NAMES)
+
+
+def test_equal_values_of_runs_that_differ_decide_when_chance_would_hardly_give_them():
+    def runs(value, count):
+        return [Run("shared", trace=f"t{n}", tcp=value) for n in range(count)]
+
+    # By the sign test: 1/2^5 is below 5 %, 1/2^4 above it.
+    assert verdict(ABOVE, runs(9.5, 5)).verdict == "supported"
+    assert verdict(ABOVE, runs(9.5, 4)).verdict == "undecided"
+    assert verdict(ABOVE, runs(9.0, 5)).verdict == "not supported"
+    assert verdict(ABOVE.replace(">", ">="), runs(9.0, 5)).verdict == "supported"
+    assert "all 5 runs gave the same value" in verdict(ABOVE, runs(9.5, 5)).comparisons[0].how

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from twinnet.cli.output import print_json
 
 if TYPE_CHECKING:
     from twinnet.cli.shard_commands import ShardOfStudy
+    from twinnet.study.plan import PlannedRun
     from twinnet.study.resolution import Study
     from twinnet.study.runner import Executor
 
@@ -32,6 +34,7 @@ def tell_plan(
     from twinnet.study.network_of import network_of
     from twinnet.study.plan import plan_study
     from twinnet.study.store import ResultStore
+    from twinnet.study.what_varies import NOTHING_VARIES, what_varies
 
     whole = plan_study(study)
     plan = whole if part is None else part.plan
@@ -60,8 +63,10 @@ def tell_plan(
         return
     click.echo(f"{study.specification.title}\n{study.specification.question}\n")
     click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
-    control = told_controls(study.specification)
+    control = told_controls(study)
     click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
+    if study.specification.repetitions > 1 and not any(map(what_varies, _one_of_each(whole))):
+        click.echo("\n" + wrapped(f"Warning: {NOTHING_VARIES}", terminal_columns(), hanging=0))
     if part is not None:
         click.echo(part.told())
     by_levels: dict[tuple[str, ...], list[float]] = {}
@@ -74,3 +79,8 @@ def tell_plan(
         click.echo("\n" + wrapped(forecast.sentence(study), terminal_columns(), hanging=0))
     already = f", {len(kept)} of them finished already" if kept else ""
     click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")
+
+
+def _one_of_each(plan: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """One run of each combination of levels."""
+    return list({tuple(run.levels.items()): run for run in plan}.values())

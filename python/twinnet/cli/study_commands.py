@@ -347,9 +347,9 @@ def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -
 def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int:
     """Compare the results in SECOND with those in FIRST: every mean that both have.
 
-    Differences are SECOND minus FIRST with their confidence interval; p-values are Welch's, adjusted by Holm's method.
-    Where several machines made the runs on the wall clock, both are compared within machines; a warning says when
-    the two have no machine in common. Exit status 1 when they have no mean in common.
+    Differences are SECOND minus FIRST with confidence intervals that hold all at once (Bonferroni); p-values are
+    Welch's, adjusted by Holm's method. Where several machines made the runs on the wall clock, both are compared within
+    machines; a warning says when the two have no machine in common. Exit status 1 when they have no mean in common.
     """
     from twinnet.report.summary import compared_record, compared_rows
     from twinnet.study.comparison import compare_results

@@ -23,7 +23,7 @@ _MOST_LEVELS = 8
 
 @dataclass(frozen=True)
 class CbqClass(Described):
-    """One class.
+    """One class of class-based queueing.
 
     Parameters
     ----------
@@ -62,24 +62,18 @@ class CbqClass(Described):
 
 @dataclass(frozen=True)
 class Cbq(Queue):
-    """One class.
+    """Class-based queueing: a link shared by a tree of classes.
 
     Parameters
     ----------
     rate
-        Its allotment, with unit.
-    parent
-        The number of the class above; default: the link itself.
-    priority
-        0 to 7, of a class without classes below: who is served first.
-    bounded
-        It does not borrow.
-    isolated
-        It does not lend.
-    burst_frames
-        Full-size frames that it may send back to back after a quiet time.
-    queue
-        Where its frames wait; default: a FIFO of 1000 frames. Only for a class without classes below.
+        What the classes share, with unit.
+    classes
+        The classes by their numbers.
+    gain
+        How slowly the average idle time of a class follows what it does: its newest value has the weight 1/2^gain.
+    link_sharing
+        Who may borrow when: by the ``formal`` rule of the paper, or by its ``ancestor_only`` or ``top_level`` rule.
     """
 
     kind: Literal["cbq"] = field(default="cbq", kw_only=True, repr=False)

@@ -41,14 +41,12 @@ class DrrClass(Described):
 
 @dataclass(frozen=True)
 class Drr(Queue):
-    """One class of a deficit round robin.
+    """Deficit round robin: classes take turns, and share by their quanta.
 
     Parameters
     ----------
-    quantum
-        What it may send in each round, with unit.
-    queue
-        Where its frames wait.
+    classes
+        The classes, in the order of their turns.
     """
 
     kind: Literal["drr"] = field(default="drr", kw_only=True, repr=False)

@@ -22,7 +22,7 @@ _DEFAULT_MIN_RATE_BPS = 12_000
 
 @dataclass(frozen=True)
 class HtbQueue(Described):
-    """One queue.
+    """One queue of a hierarchical token bucket.
 
     Parameters
     ----------
@@ -59,20 +59,14 @@ class HtbQueue(Described):
 
 @dataclass(frozen=True)
 class Htb(Queue):
-    """One queue.
+    """Hierarchical token bucket: queues with guaranteed rates and ceilings.
 
     Parameters
     ----------
-    min_rate
-        Guaranteed, with unit. Default: 12 kbit/s, as in Open vSwitch.
-    max_rate
-        The ceiling; default: the port's own rate.
-    burst
-        How much may be sent at once at the ceiling; default: chosen by the rate.
-    priority
-        Who is offered spare capacity first: the lowest number.
-    queue
-        Where frames wait; default: a FIFO of 1000 frames.
+    rate
+        What the queues share, with unit.
+    queues
+        The queues by their numbers; queue 0 is the default.
     """
 
     kind: Literal["htb"] = field(default="htb", kw_only=True, repr=False)

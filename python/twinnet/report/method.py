@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
+from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.units import format_duration, format_rate, format_size
 
@@ -132,43 +133,8 @@ def _measured(name: str, measurement: Measurement) -> str:
         interval = format_duration(measurement.interval_ps or 0)
         what = f"what {', '.join(measurement.ports or [])} sent"
         return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
-    what = {
-        "loss": "datagrams that were sent and did not arrive, over those sent (RFC 7680)",
-        "rtt": "round-trip time",
-        "delay": "one-way delay (RFC 7679)",
-        "gap": "time between arrivals",
-        "jitter_rfc4689": "absolute difference of the delays of packets received one after the other (RFC 4689)",
-        "jitter_rfc3550": "smoothed jitter after each packet of RTP (RFC 3550, as Wireshark shows it)",
-        "rtp_bandwidth": "bits of IP in the second that ends with each packet of RTP (as Wireshark shows it)",
-        "packet_rate": "packets a second at the receiver, from the first arrival to the last",
-        "reordering": "arrivals out of order, over all that arrived (RFC 4737)",
-        "duplicates": "arrivals of packets that had arrived, over all arrivals",
-        "delay_variation": "difference of the delays of packets sent one after the other, with its sign (RFC 3393)",
-        "loss_burst": "losses in a row, in packets",
-        "available_bandwidth": "what an estimator of available bandwidth told, at the wire",
-        "available_bandwidth_error": "that over the truth less 1; the truth is what the fabric counted at the path's "
-        "ports over the estimate's own window, without its probes",
-        "available_bandwidth_covered": "1 where the estimate's interval or range contains that truth, 0 where not",
-        "probe_time": "the length of the estimate's window",
-        "probe_rate_error": "rates at which trains of probes were sent over those that the method asked for, less 1",
-        "probe_disturbances": "times a sender of probes lost its processor, and trains that arrived in batches, over "
-        "trains",
-        "probe_delay": "median delay of other UDP traffic in the estimate's window, less that outside",
-        "probe_loss": "loss of other UDP traffic in the estimate's window, less that outside",
-        "rate_error": "packets a second that a source achieved over those requested, less 1",
-        "gap_error": "the 99th percentile of the difference of requested and achieved gaps, without sign",
-        "processor_time": "processor time of the sending program over its life",
-        "context_switches": "context switches of the sending program a second",
-        "together": "the share of arrivals that came at the same moment as the one before",
-        "fairness": "Jain's index of the packet rates of flows",
-        "probe_bytes": "what an estimate sent, headers and questions counted in",
-        "psnr": "peak signal-to-noise ratio of the video that arrived beside the one that was sent",
-        "ssim": "structural similarity of the video that arrived to the one that was sent",
-        "frame_loss": "video frames of which not all packets arrived, over all frames",
-        "transfer_time": "time from the beginning of a transfer to its end",
-        "video_rate": "mean rate of the video in segments that each viewer played",
-        "stall_time": "time for which each viewer's video stood still after it had begun",
-    }[measurement.of]
+    meaning = QUANTITIES[measurement.of].meaning.rstrip(".")
+    what = meaning[0].lower() + meaning[1:]
     after = measurement.minimum_after
     late = f"; the least leaves out the first {after} packets" if after else ""
     return f"{name}{text}: {what}, per {measurement.per}{late}."
@@ -185,11 +151,13 @@ def _statistics(analysis: Analysis) -> str:
     )
     return (
         f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
-        "t; differences between levels are tested by Welch's t test, p-values adjusted for all comparisons of the "
-        "study by Holm's method, effect sizes are Hedges' g. A statement is supported when the whole confidence "
-        "interval of the difference of its two sides lies where it claims, not supported when it lies wholly on the "
-        "other side, and undecided otherwise. Where the study's parameters are scaled, statements scale with them."
-        + blocked
+        "t, where repetitions differ; differences between levels are tested by Welch's t test, p-values adjusted for "
+        "all comparisons of the study by Holm's method, their intervals by Bonferroni's; effect sizes are Hedges' g. "
+        "The levels of factors that a statement leaves out are blocks: only what repetitions of the same levels differ "
+        "by makes its interval. A statement is supported when the whole confidence interval of the difference of its "
+        "two sides lies where it claims, not supported when it lies wholly on the other side, and undecided otherwise. "
+        "Least and greatest values are those of the worst unit. Where the study's parameters are scaled, statements "
+        "scale with them." + blocked
     )
 
 

@@ -27,7 +27,7 @@ from twinnet.results.fidelity import FidelityRecord
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.closeness import compare_with_reference
-from twinnet.study.comparison import Comparison
+from twinnet.study.comparison import Compared, Comparison
 from twinnet.study.congestion_control import told_controls
 from twinnet.study.verdict import ComparisonResult, StatementResult, evaluate_side
 
@@ -67,7 +67,8 @@ def answer(analysis: Analysis) -> str:
         return "This size shows that the study works and claims nothing; for an answer take another preset, or none."
     if not results:
         return "The study makes no statements; the numbers are below."
-    if all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
+    undecided = all(result.verdict == "undecided" for result in results)
+    if undecided and all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
         return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
     counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
@@ -84,10 +85,10 @@ def answer_in_words(analysis: Analysis) -> str:
             words.append(part.text)
             continue
         try:
-            interval, _ = evaluate_side(part.side, analysis.used, analysis.specification.confidence)
+            found = evaluate_side(part.side, analysis.used, analysis.specification.confidence)
         except LookupError:
             return ""
-        words.append(worded_value(interval.estimate, part.unit))
+        words.append(worded_value(found.interval.estimate, part.unit))
     return "".join(words).strip()
 
 
@@ -116,7 +117,7 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     forecast = analysis.forecast.sentence()
     sentences += [forecast] if forecast else []
     sentences += machine_sentences(analysis)
-    control = told_controls(analysis.specification)
+    control = told_controls(analysis.study)
     sentences += [control] if control is not None else []
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
     known = [value for value in lateness if value is not None]
@@ -207,9 +208,13 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     text = value_with_interval(first.left, unit, scale, with_unit=False)
     for one in chain:
         text += f" {one.comparison.operator} {value_with_interval(one.right, unit, scale, with_unit=False)}"
-    times = "1 run" if first.repetitions == 1 else f"{first.repetitions} runs"
-    why = next((one.why for one in chain if one.why), "")
-    return f"{text} {scale[1]} ({times}{'; ' + why if why else ''})"
+    if first.comparison.operator == "=":
+        within = first.comparison.text.rpartition("within")[2].strip()
+        text += f" within {within}: difference {value_with_interval(first.difference, unit, scale, with_unit=False)}"
+    said = ["1 run" if first.repetitions == 1 else f"{first.repetitions} runs"]
+    said += dict.fromkeys(one.how for one in chain if one.how)
+    said += list(dict.fromkeys(one.why for one in chain if one.why))[:1]
+    return f"{text} {scale[1]} ({'; '.join(said)})"
 
 
 def _unit(analysis: Analysis, one: ComparisonResult) -> str:
@@ -351,7 +356,7 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 value_with_interval(one.second.interval, unit, scale),
                 value_with_interval(one.difference, unit, scale),
                 f"{len(one.first.samples)}, {len(one.second.samples)}",
-                "one repetition" if one.adjusted_p is None else worded_p(one.adjusted_p),
+                _tested(one),
                 # The size of an effect that may be none says nothing.
                 worded_effect(one.effect.value, one.effect.magnitude)
                 if one.effect and _is_told(one.adjusted_p)
@@ -359,6 +364,13 @@ def compared_rows(found: Comparison) -> list[list[str]]:
             ]
         )
     return rows
+
+
+def _tested(one: Compared) -> str:
+    if one.adjusted_p is not None:
+        return worded_p(one.adjusted_p)
+    alone = min(len(one.first.samples), len(one.second.samples)) < 2
+    return "one repetition" if alone else "repetitions do not differ"
 
 
 def _is_told(p_value: float | None) -> bool:

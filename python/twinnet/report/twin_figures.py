@@ -94,7 +94,7 @@ def _quantiles(twin: Twin, name: str, label: str) -> Figure | None:
         )
         for levels, wall, virtual in paired
     )
-    over = "intervals of all repetitions" if results[0].phase is not None else "repetitions"
+    over = "intervals of all repetitions" if results[0].phase is not None else "packets that were kept"
     caption = f"{name}, {label}: quantiles over {over}. On the dotted line both clocks have the same distribution."
     return Figure(
         f"twin-{name}-{label}-quantiles",

@@ -30,7 +30,6 @@ from twinnet.report.wording import (
     common_scale,
     value_with_interval,
     worded_levels,
-    worded_p,
     worded_phase,
     worded_value,
 )
@@ -46,7 +45,7 @@ __all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
 _MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
 _MOST_APART = 6
 _DIFFERENCE = "difference [interval]"
-_HEAD = ("", "metric", "levels", "time", "wall", "virtual", _DIFFERENCE, "allowed", "KS (p)")
+_HEAD = ("", "metric", "levels", "time", "wall", "virtual", _DIFFERENCE, "allowed", "KS")
 
 
 def twin_answer(twin: Twin) -> str:
@@ -63,7 +62,7 @@ def _sentences(twin: Twin) -> list[str]:
     """Explain how to read the comparison."""
     found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
     found += [_runs_sentence("real", twin.real)] if twin.real.used else []
-    control = told_controls(twin.study.specification)
+    control = told_controls(twin.study)
     found += [control] if control is not None else []
     defaults = [one for one in twin.results if not one.tolerance.stated]
     if defaults:
@@ -91,7 +90,8 @@ def _cells(one: TwinResult, with_real: bool) -> list[str]:
     scale = common_scale(known, one.unit)
     means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in sides]
     allowed = "" if math.isnan(one.allowed) else worded_value(one.allowed, one.unit, scale)
-    test = f"{one.test.statistic:.2f} ({worded_p(one.test.p_value)})" if one.test else ""
+    # No p: the intervals and packets of a run depend on each other.
+    test = f"{one.test.statistic:.2f}" if one.test else ""
     return [
         f"{one.measurement}, {one.label}",
         worded_levels(one.levels),
@@ -233,7 +233,8 @@ def _comparison(twin: Twin) -> tuple[PageTable, list[tuple[str, str]]]:
 _NOTE = (
     "Means over repetitions on each clock; the difference is wall minus virtual with its confidence interval (Welch). "
     "They agree when the whole interval lies within what is allowed, and differ when it lies wholly beyond. An "
-    "emulation that did not keep its schedule is never held against the model: then nothing can be told."
+    "emulation that did not keep its schedule is never held against the model: then nothing can be told. KS is the "
+    "largest distance of the distributions of intervals, or of packets that were kept, on both clocks."
 )
 
 

@@ -23,6 +23,9 @@ _RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
+_WITHOUT_BOUNDS = ("constant", "exact", "extreme")
+"""Of a number of the study, of repetitions that do not differ, and of the worst unit: none of these is a mean."""
+
 Scale = tuple[float, str]
 
 
@@ -74,7 +77,7 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
         return "not measured"
     divisor, name = scale or common_scale([interval.estimate], unit)
     shown = _digits(interval.estimate / divisor)
-    if not math.isnan(interval.low) and interval.method != "constant":
+    if not math.isnan(interval.low) and interval.method not in _WITHOUT_BOUNDS:
         shown += f" [{_digits(interval.low / divisor)}, {_digits(interval.high / divisor)}]"
     return f"{shown} {name}" if with_unit else shown
 

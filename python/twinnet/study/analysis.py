@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from twinnet.results.series import Band, band
-from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm, t_interval
+from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
 from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
-from twinnet.study.machine_blocks import block_of, confounded_levels, difference_in_blocks
+from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study
@@ -69,7 +69,7 @@ class PhaseMean:
 @dataclass(frozen=True)
 class Difference:
     """Two combinations of levels compared in one quantity, within machines where several made the runs; the p-value is
-    adjusted for all comparisons of the study."""
+    adjusted for all comparisons of the study, and so is the interval."""
 
     first: PhaseMean
     second: PhaseMean
@@ -227,7 +227,8 @@ class Analysis:
             for _, filters in self.labels(name)
             for phase in (self.phases if measurement.is_series else [None])
         ]
-        sides = [side for check in self.study.checks().values() for one in check for side in (one.left, one.right)]
+        checks = self.study.checks().values()
+        sides = [side for check in checks for one in check for side in (one.left, one.right, one.margin)]
         sides += [measured for measured, _ in self.study.published_sides()]
         claimed = [term.aggregate for side in sides for term in side if term.aggregate is not None]
         for run in self.used:
@@ -286,7 +287,7 @@ class Analysis:
                 for label, filters in self.labels(name):
                     samples, blocks = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
                     if samples:
-                        interval = t_interval(samples, self.specification.confidence)
+                        interval = mean_of_repetitions(samples, self.specification.confidence)
                         found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit, blocks))
         return found
 
@@ -315,17 +316,17 @@ class Analysis:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Every pair of combinations of levels compared in every mean, the p-values adjusted by Holm's method."""
+        """Every pair of combinations of levels compared in every mean: p-values adjusted by Holm's method, intervals
+        that hold together by Bonferroni's. Pairs whose repetitions do not differ are no samples, and not among them."""
         pairs: list[tuple[PhaseMean, PhaseMean]] = []
         for first, second in itertools.combinations(self.means, 2):
             same = (first.measurement, first.label, first.phase) == (second.measurement, second.label, second.phase)
             if same and len(first.samples) > 1 and len(second.samples) > 1:
                 pairs.append((first, second))
-        level = self.specification.confidence
-        compared = [
-            difference_in_blocks(first.samples, first.blocks, second.samples, second.blocks, level)
-            for first, second in pairs
-        ]
+        compared = together(
+            [(first.samples, first.blocks, second.samples, second.blocks) for first, second in pairs],
+            self.specification.confidence,
+        )
         adjusted = iter(holm([test.p_value for _, test in compared if test is not None]))
         return [
             Difference(first, second, interval, test, next(adjusted), hedges_g(first.samples, second.samples))
@@ -354,8 +355,8 @@ class Analysis:
             names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
             unit = self.specification.measurements[names[0]].unit if names else "1"
             try:
-                interval, _ = evaluate_side(measured, self.used, self.specification.confidence)
-                found.append(PublishedResult(one, wanted, interval, unit, ""))
+                seen = evaluate_side(measured, self.used, self.specification.confidence)
+                found.append(PublishedResult(one, wanted, seen.interval, unit, ""))
             except LookupError as error:
                 found.append(PublishedResult(one, wanted, None, unit, str(error.args[0])))
         return found

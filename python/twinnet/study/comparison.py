@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
 from twinnet.study.analysis import Analysis, PhaseMean
-from twinnet.study.machine_blocks import apart, difference_in_blocks
+from twinnet.study.machine_blocks import apart, together
 
 __all__ = ["Compared", "Comparison", "compare_results"]
 
@@ -18,7 +18,8 @@ class Compared:
     Attributes
     ----------
     difference
-        Second minus first, with its confidence interval; without one where a side has a single repetition.
+        Second minus first, with its confidence interval; without bounds where a side has a single repetition, or where
+        the repetitions of neither side differ. The intervals of all comparisons hold together (Bonferroni).
     test, adjusted_p, effect
         Welch's test, or the t test within machines where both have runs of the same several machines on the wall clock,
         its p-value adjusted by Holm's method, Hedges' g; `None` where a side has a single repetition.
@@ -49,7 +50,7 @@ def compare_results(first: Analysis, second: Analysis) -> Comparison:
     of_second = {_key(one): one for one in second.means}
     pairs = [(one, of_second[key]) for key, one in of_first.items() if key in of_second]
     level = first.specification.confidence
-    differences = [difference_in_blocks(b.samples, b.blocks, a.samples, a.blocks, level) for a, b in pairs]
+    differences = together([(b.samples, b.blocks, a.samples, a.blocks) for a, b in pairs], level)
     adjusted = iter(holm([test.p_value for _, test in differences if test is not None]))
     compared = [
         Compared(a, b, interval, None, None, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twinnet.errors import NotAvailable
 from twinnet.study.resolution import Study, with_changes
-from twinnet.study.specification import USUAL_CONGESTION_CONTROL, StudySpecification
+from twinnet.study.specification import USUAL_CONGESTION_CONTROL
 
 __all__ = ["controls_of", "for_this_machine", "told_controls"]
 
@@ -18,22 +18,50 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_KERNEL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 
-def controls_of(specification: StudySpecification) -> list[str]:
-    """The congestion controls that the study's TCP and HTTP traffic uses, each once."""
-    return list(dict.fromkeys(one.congestion_control for one in specification.traffic if one.congestion_control))
+def controls_of(study: Study) -> list[str]:
+    """The congestion controls that the study's traffic over TCP uses under any level, each once."""
+    return list(dict.fromkeys(control for told in _by_traffic(study).values() for control in told))
 
 
-def told_controls(specification: StudySpecification) -> str | None:
-    """A sentence on the congestion control of each kind of traffic; `None` when nothing uses TCP."""
-    controls = controls_of(specification)
+def told_controls(study: Study) -> str | None:
+    """A sentence on the congestion control of each kind of traffic and, where levels change it, of each level; `None`
+    when nothing uses TCP."""
+    by_traffic = _by_traffic(study)
+    controls = controls_of(study)
     if not controls:
         return None
     if len(controls) == 1:
-        said = f"TCP congestion control: {controls[0]}"
+        said = controls[0]
     else:
-        each = [f"{one.congestion_control} for {one.name}" for one in specification.traffic if one.congestion_control]
-        said = f"TCP congestion control: {', '.join(each)}"
-    return f"{said}; the same on both clocks."
+        said = ", ".join(
+            f"{control} for {name}{_at(levels)}"
+            for name, told in by_traffic.items()
+            for control, levels in told.items()
+        )
+    return f"TCP congestion control: {said}; the same on both clocks."
+
+
+def _at(levels: Sequence[str]) -> str:
+    return f" ({' or '.join(levels)})" if levels else ""
+
+
+def _by_traffic(study: Study) -> dict[str, dict[str, list[str]]]:
+    """By the name of the traffic its congestion controls, each with the levels that choose it; none where all do."""
+    whole = {one.name: one.congestion_control for one in study.specification.traffic if one.takes_congestion_control}
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in whole}
+    for factor, levels in study.specification.levels_run().items():
+        at_levels: dict[str, list[tuple[str, str]]] = {}
+        for level in levels:
+            sets = study.specification.factors[factor].levels[level].set
+            entries = study.at({factor: level}).traffic if sets else study.specification.traffic
+            for one in entries:
+                if one.name in whole and one.congestion_control is not None:
+                    at_levels.setdefault(one.name, []).append((one.congestion_control, f"{factor}={level}"))
+        for name, told in at_levels.items():
+            if {control for control, _ in told} != {whole[name]}:
+                for control, level in told:
+                    found[name].setdefault(control, []).append(level)
+    return {name: told or {str(whole[name]): []} for name, told in found.items()}
 
 
 def _words(path: Path) -> list[str]:
@@ -62,10 +90,11 @@ def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tu
         The study names a congestion control that real hosts do not have here.
     """
     has = list(available) if available is not None else _words(_AVAILABLE)
-    missing = [one for one in controls_of(study.specification) if one not in has]
+    missing = [one for one in controls_of(study) if one not in has]
     if not missing or not has:
         return study, ""
-    named = set(study.named_controls)
+    # What the study leaves open is the usual one; all others it names, by itself or by a level.
+    named = {one for one in controls_of(study) if one != USUAL_CONGESTION_CONTROL} | set(study.named_controls)
     if study.specification.congestion_control is not None:
         named.add(study.specification.congestion_control)
     refused = [one for one in missing if one in named]
@@ -81,7 +110,7 @@ def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tu
             f"modprobe tcp_{USUAL_CONGESTION_CONTROL}, or simulate with --clock virtual",
         )
     changed = with_changes(study, {KEY: own[0]})
-    pinned = [one for one in controls_of(changed.specification) if one not in has]
+    pinned = [one for one in controls_of(changed) if one not in has]
     if pinned:
         raise NotAvailable(
             f"sysctls of hosts pin the TCP congestion control {pinned[0]!r}, which this machine's kernel does not have",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from twinnet.stats import Interval, TestResult, blocked_contrast, welch_interval, welch_t_test
+import numpy as np
+
+from twinnet.stats import Interval, TestResult, alike, blocked_contrast, t_interval, welch_interval, welch_t_test
 from twinnet.study.machine import machine_of
 
-__all__ = ["apart", "block_of", "confounded_levels", "difference_in_blocks"]
+__all__ = ["apart", "block_of", "confounded_levels", "difference_in_blocks", "mean_of_repetitions", "together"]
 
 _NO_BLOCK = ""
 _MOST_TOLD = 3
@@ -19,6 +22,13 @@ _MOST_NAMED = 4
 def block_of(record: Mapping[str, Any]) -> str:
     """The machine that made a run on the wall clock; empty on the virtual clock, where a run is the same everywhere."""
     return machine_of(record) if record.get("clock") == "wall" else _NO_BLOCK
+
+
+def mean_of_repetitions(samples: Sequence[float], level: float) -> Interval:
+    """The mean with Student's interval; without bounds for one repetition, or for several that do not differ."""
+    if alike(samples):
+        return Interval(float(np.mean(samples)), math.nan, math.nan, level, "exact")
+    return t_interval(samples, level)
 
 
 def difference_in_blocks(
@@ -32,16 +42,26 @@ def difference_in_blocks(
 
     Where the runs are of several machines, and some machine has runs of both sides, what machines differ in is taken
     out (`stats.blocked_contrast`). Otherwise this is Welch's. A side with a single value gives no test, and an interval
-    without bounds.
+    without bounds; so do two sides whose values do not differ, for these are no samples.
     """
-    if len(first) < 2 or len(second) < 2:
-        return welch_interval(first, second, level), None
+    if len(first) < 2 or len(second) < 2 or (alike(first) and alike(second)):
+        difference = float(np.mean(first) - np.mean(second))
+        return Interval(difference, math.nan, math.nan, level, "Welch"), None
     if len({*first_blocks, *second_blocks}) > 1:
         turned = [-value for value in second]
         found = blocked_contrast([first, turned], [first_blocks, second_blocks], [1.0, -1.0], level)
         if found is not None:
             return found
     return welch_interval(first, second, level), welch_t_test(first, second)
+
+
+def together(
+    pairs: Sequence[tuple[Sequence[float], Sequence[str], Sequence[float], Sequence[str]]], level: float
+) -> list[tuple[Interval, TestResult | None]]:
+    """The difference of each pair of samples and blocks, with intervals that all hold at once with the probability
+    `level` (Bonferroni: Dunn 1961); the p-values are those of single comparisons."""
+    tested = sum(difference_in_blocks(*pair, level)[1] is not None for pair in pairs)
+    return [difference_in_blocks(*pair, 1 - (1 - level) / max(1, tested)) for pair in pairs]
 
 
 def confounded_levels(runs: Iterable[tuple[Mapping[str, str], str]]) -> list[str]:

@@ -114,6 +114,9 @@ def _planned(study: Study, levels: dict[str, str], specification: StudySpecifica
     drawn_by = levels if study.specification.seeds == "run" else {}
     seed = derived_seed(study.specification.seed, drawn_by, repetition)
     digest = _digest(specification, levels, seed)
+    if specification.vary_starts_ps:
+        moved = [one.with_starts_moved(specification.vary_starts_ps, seed) for one in specification.traffic]
+        specification = specification.model_copy(update={"traffic": moved})
     words = [*levels.values(), f"{repetition:02d}", digest[:8]]
     return PlannedRun("-".join(words), levels, repetition, seed, digest, specification)
 
@@ -149,6 +152,8 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
         content["network"]["machines"] = machines
     if content["policy"] is None:
         del content["policy"]
+    if not content["vary_starts_ps"]:
+        del content["vary_starts_ps"]
     for entry in content["traffic"]:
         for key in [key for key, value in entry.items() if value is None or (key, value) == ("apart_ps", 0)]:
             del entry[key]

@@ -1,15 +1,17 @@
 """The small language of statements: linear comparisons of measured quantities. It is parsed, never executed.
 
-    check    := side (("<" | ">" | "<=" | ">=") side)+ ("and" check)*
+    check    := (side (("<" | ">" | "<=" | ">=") side)+ | side "=" side "within" margin) ("and" check)*
+    margin   := NUMBER "%" | side                a share of the right side, or an amount
     side     := term (("+" | "-") term)*
     term     := factor ("*" factor)*            at most one of the factors is an aggregate
     factor   := NUMBER UNIT? | parameter | aggregate | "-" factor
     aggregate:= FUNCTION "(" measurement ("[" key "=" word ("," key "=" word)* "]")? ("," option)* ")"
     option   := "during" "=" "[" side "," side "]" | factor "=" level
 
-Functions are `mean`, `min`, `max` and `std` (standard deviation) over the time within one run; what is compared is the
-mean over repetitions. Only like is added and compared: a time with a time, a rate with a rate. A bare number fits where
-the measurement has no unit in a file (a share, a count, dB); zero fits everywhere.
+Functions are `mean` and `std` (standard deviation) over what is measured within one run, of which the mean over runs is
+compared, and `min` and `max` over everything: packets, flows, runs and the levels that are left out. Only like is added
+and compared: a time with a time, a rate with a rate. A bare number fits where the measurement has no unit in a file (a
+share, a count, dB); zero fits everywhere.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from twinnet.study.quantity import Quantity, parse_quantity
 __all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side", "unit_of_side"]
 
 Function = Literal["mean", "min", "max", "std"]
-Operator = Literal["<", ">", "<=", ">="]
+Operator = Literal["<", ">", "<=", ">=", "="]
 FUNCTIONS = ("mean", "min", "max", "std")
 FILTERS = ("protocol", "flow", "port", "from")
 LONGEST_CHECK = 2000
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?)(?:\s*(?:[A-Za-zµ]+(?:/s)?))?)|(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)"
-    r"|(?P<sign><=|>=|[<>()\[\],=*+]|-))"
+    r"|(?P<sign><=|>=|[<>()\[\],=*+%]|-))"
 )
 
 
@@ -69,12 +71,13 @@ Side = tuple[Term, ...]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Left side, operator, right side."""
+    """Left side, operator, right side; for `=` the difference that counts as none."""
 
     left: Side
     operator: Operator
     right: Side
     text: str
+    margin: Side = ()
 
 
 Check = tuple[Comparison, ...]
@@ -154,7 +157,7 @@ class _Parser:
             kind = found.lastgroup
             number = found.group(kind).split()
             # "3 and" is a number and a word, not a quantity with the unit "and".
-            if kind == "number" and len(number) == 2 and number[1] == "and":
+            if kind == "number" and len(number) == 2 and number[1] in ("and", "within"):
                 end = found.start(kind) + len(number[0])
                 self.tokens.append(_Token(kind, number[0], found.start(kind), end))
                 position = end
@@ -171,6 +174,8 @@ class _Parser:
     def _chain(self) -> list[Comparison]:
         begin = self._position()
         left = self.measured_side()
+        if self._take("="):
+            return [self._equivalence(begin, left)]
         chain: list[Comparison] = []
         while (operator := self._peek()) in ("<", ">", "<=", ">="):
             self.place += 1
@@ -181,8 +186,34 @@ class _Parser:
             chain.append(Comparison(left.terms, operator, right.terms, shown))
             left, begin = right, middle
         if not chain:
-            raise self._expected("a comparison: <, >, <= or >=")
+            raise self._expected("a comparison: <, >, <= or >=, or = with 'within'")
         return chain
+
+    def _equivalence(self, begin: int, left: _Measured) -> Comparison:
+        """`= side within margin`: two quantities that differ by no more than a share or an amount."""
+        right = self.measured_side()
+        self.need_like(right, left)
+        if not self._take("within"):
+            raise self._expected("'within' and how far they may be apart, such as 'within 5 %'")
+        start = self._position()
+        margin = self.measured_side()
+        if self._take("%"):
+            self._check_share(margin, right, start)
+            share = margin.terms[0].factor / 100
+            terms = tuple(Term(share * term.factor, term.aggregate) for term in right.terms)
+        else:
+            self.need_like(margin, right)
+            terms = margin.terms
+        if any(term.aggregate is None for term in terms) and sum(term.factor for term in terms) <= 0:
+            raise ValueError(f"column {start + 1} of {self.text!r}: nothing is allowed between them; give more than 0")
+        return Comparison(left.terms, "=", right.terms, self.text[begin : self._end_of_last()].strip(), terms)
+
+    def _check_share(self, margin: _Measured, right: _Measured, start: int) -> None:
+        plain = margin.unit == PLAIN and len(margin.terms) == 1 and margin.terms[0].aggregate is None
+        if not plain or not 0 < margin.terms[0].factor < 100:
+            raise ValueError(f"column {start + 1} of {self.text!r}: a share is a number above 0 % and below 100 %")
+        if all(term.aggregate is None for term in right.terms) and right.unit == ANY:
+            raise ValueError(f"column {start + 1} of {self.text!r}: a share of zero is zero; give an amount")
 
     def measured_side(self) -> _Measured:
         """A sum of terms that all measure the same."""

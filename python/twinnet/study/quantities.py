@@ -300,19 +300,23 @@ _NOT_JUDGED = "no video was judged; let programs stream it ('using: programs')"
 QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "throughput": _series("bit/s", "The rate that receivers got, over the stated interval, at the stated layer."),
     "port_throughput": _series("bit/s", "The rate that a port sent."),
-    "loss": MeasuredQuantity("1", "The share of datagrams that did not arrive.", _loss),
+    "loss": MeasuredQuantity("1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss),
     "rtt": _distribution(
         "s",
         "Round-trip times seen by ping or TCP.",
         DistributionColumn("rtt", every_packet=False, nothing="no round trip was measured"),
     ),
     "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times),
-    "delay": _distribution("s", "One-way delay.", DistributionColumn("delay")),
+    "delay": _distribution("s", "One-way delay (RFC 7679).", DistributionColumn("delay")),
     "gap": _distribution("s", "Time between arrivals.", DistributionColumn("gap")),
-    "jitter_rfc4689": _distribution("s", "Jitter of UDP and RTP (RFC 4689).", DistributionColumn("jitter_rfc4689")),
+    "jitter_rfc4689": _distribution(
+        "s",
+        "Absolute difference of the delays of packets of UDP and RTP received one after the other (RFC 4689).",
+        DistributionColumn("jitter_rfc4689"),
+    ),
     "jitter_rfc3550": _distribution(
         "s",
-        "Jitter of RTP, after each packet, as Wireshark shows it.",
+        "Smoothed jitter after each packet of RTP (RFC 3550), as Wireshark shows it.",
         DistributionColumn("rtp_jitter", has_quantiles=False),
     ),
     "rtp_bandwidth": _distribution(
@@ -323,14 +327,16 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "frame_loss": MeasuredQuantity("1", "The share of video frames that did not arrive whole.", _frame_loss),
     "packet_rate": _of_flows("1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates),
     "reordering": MeasuredQuantity(
-        "1", "The share of arrivals that were out of order.", _share_of_arrivals("reordered_packets", of_all=False)
+        "1",
+        "The share of arrivals that were out of order (RFC 4737).",
+        _share_of_arrivals("reordered_packets", of_all=False),
     ),
     "duplicates": MeasuredQuantity(
         "1", "The share of arrivals that had arrived before.", _share_of_arrivals("duplicate_packets", of_all=True)
     ),
     "delay_variation": _distribution(
         "s",
-        "Differences of delay (RFC 3393), with their sign.",
+        "Differences of the delays of packets sent one after the other (RFC 3393), with their sign.",
         DistributionColumn("delay_variation", every_packet=False, has_quantiles=False),
     ),
     "loss_burst": MeasuredQuantity("packets", "Losses in a row.", _loss_burst),

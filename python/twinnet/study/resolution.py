@@ -196,7 +196,7 @@ def read_study(
         changes[key] = value
     specification = _resolve(document, values, beside)
     study = Study(document, values, specification, changes, text, beside)
-    problems = [*_wrong_levels(study, declared), *_wrong_statements(study)]
+    problems = [*_wrong_levels(study, declared), *_wrong_statements(study), *_unused_parameters(study)]
     checks: list[Callable[[], None]] = [lambda: _check_twin(study), lambda: _check_reference(study)]
     # Under levels that are wrong themselves there is no network to speak of.
     if not any(problem.path[:1] == ("factors",) for problem in problems):
@@ -498,6 +498,43 @@ def _wrong_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str]
     return problems
 
 
+def _unused_parameters(study: Study) -> list[Problem]:
+    """Parameters that nothing names: to set one would change nothing."""
+    document, specification = study.document, study.specification
+    referred: set[str] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, Mapping):
+            for inner in cast(Mapping[str, Any], value).values():
+                look(inner)
+        elif isinstance(value, list):
+            for inner in cast(list[Any], value):
+                look(inner)
+        elif isinstance(value, str):
+            referred.update(found.group(1) for found in _REFERENCE.finditer(value) if found.group(1))
+
+    look({key: value for key, value in document.data.items() if key != "parameters"})
+    # Checks, answers, published values and tolerances name parameters without a sign.
+    named = " ".join(
+        [
+            specification.answer,
+            *(one.check for one in specification.statements),
+            *(text for one in specification.published for text in (one.value, one.measured)),
+            *map(str, specification.twin.tolerance.values()),
+        ]
+    )
+    referred.update(re.findall(r"[a-z][a-z0-9_]*", named))
+    return [
+        document.problem(
+            ("parameters", name),
+            f"nothing uses the parameter {name}; write ${{{name}}} where its value is meant, or remove it",
+            key=True,
+        )
+        for name in study.parameters
+        if name not in referred
+    ]
+
+
 def _wrong_statements(study: Study) -> list[Problem]:
     """The answer, statements and published figures that cannot be read, or that compare what cannot be compared."""
     names = study.names()
@@ -515,7 +552,7 @@ def _wrong_statements(study: Study) -> list[Problem]:
 
     def check_statement(text: str) -> None:
         for comparison in parse_check(text, names):
-            _check_windows(study, (*comparison.left, *comparison.right))
+            _check_windows(study, (*comparison.left, *comparison.right, *comparison.margin))
 
     def check_published(published: Published, key: str) -> None:
         unit = unit_of_side(published.measured, names) if key == "value" else None

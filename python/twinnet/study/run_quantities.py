@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -117,7 +119,11 @@ class RunTables:
     """
 
     def __init__(
-        self, run: StoredRun, measurements: Mapping[str, Measurement], end_s: float, kept: KeptTables | None = None
+        self,
+        run: StoredRun,
+        measurements: Mapping[str, Measurement],
+        end_s: float,
+        kept: KeptTables | None = None,
     ) -> None:
         self.run = run
         self.measurements = measurements
@@ -126,6 +132,12 @@ class RunTables:
         self._values: dict[Aggregate, float | LookupError] = {}
         self._rates: dict[tuple[str, Filters, float], tuple[Vector, Vector] | LookupError] = {}
         self._labels: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def fingerprint(self) -> tuple[int, ...]:
+        """A hash of what was counted in this run, to tell whether repetitions differ; of this process only."""
+        tables = (self.flows, self.intervals, self.port_samples, self.packets)
+        return tuple(hash((one.height, *one.hash_rows(seed=1).to_list())) for one in tables)
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -210,6 +222,24 @@ class RunTables:
             return self._late_minimum(aggregate, measurement)
         rows = self._selected(self.flows, aggregate)
         return QUANTITIES[measurement.of].value(rows, aggregate.function)
+
+    def flow_of(self, aggregate: Aggregate) -> str:
+        """Name the flow that has the least or greatest value that `aggregate` asks for; empty where there is one flow,
+        or where no single one has it."""
+        measurement = self.measurements[aggregate.measurement]
+        if measurement.is_series or measurement.minimum_after is not None:
+            return ""
+        rows = self._selected(self.flows, aggregate)
+        keys = rows.select("name", "from_host").unique(maintain_order=True).rows()
+        if len(keys) < 2:
+            return ""
+        wanted = self.value(aggregate)
+        for name, source in keys:
+            own = rows.filter((pl.col("name") == name) & (pl.col("from_host") == source))
+            with suppress(LookupError):
+                if QUANTITIES[measurement.of].value(own, aggregate.function) == wanted:
+                    return f"{name} from {source}"
+        return ""
 
     def values(self, name: str, filters: Filters = ()) -> tuple[Vector, Vector]:
         """Return the times of the values of the measurement `name`, in seconds, and the values.

@@ -198,13 +198,15 @@ class StudySpecification(_Strict):
         One or two sentences that the report begins with; quantities in braces are measured, as in a check:
         `UDP takes {mean(throughput[protocol=udp])} of ${link_rate}.`
     congestion_control
-        Of TCP and HTTP traffic that names none and whose sender pins none by its sysctls; CUBIC when left out. It is
-        the same on both clocks, and every entry of `traffic` carries the one that it uses.
+        Of TCP, HTTP and video traffic that names none and whose sender pins none by its sysctls; CUBIC when left out.
+        It is the same on both clocks, and every entry of `traffic` carries the one that it uses.
     wall_presets
         Presets from the largest to the smallest: on the wall clock, where no preset was asked for, the first that the
         machine carries is run.
     levels
         The levels of factors that are run, separated by blanks; all levels of a factor that is not named.
+    vary_starts_ps
+        By how much chance moves the start of each source at most, in picoseconds; 0: not at all.
     claims
         `none` for a size that shows that the study works: statements are not judged, published figures not counted.
     """
@@ -231,6 +233,7 @@ class StudySpecification(_Strict):
     order: Literal["listed", "random"] = "listed"
     clock: Literal["wall", "virtual", "real"] = "wall"
     settle_ps: MomentPs = Field(default=500_000_000_000, alias="settle")
+    vary_starts_ps: MomentPs = Field(default=0, alias="vary_starts")
     drain_ps: MomentPs = Field(default=1_000_000_000_000, alias="drain")
     time_limit_ps: MomentPs = Field(default=3_600_000_000_000_000, alias="time_limit")
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
@@ -245,15 +248,15 @@ class StudySpecification(_Strict):
     @model_validator(mode="after")
     def _names_its_congestion_control(self) -> StudySpecification:
         for index, entry in enumerate(self.traffic):
-            if entry.app in ("tcp", "http") and entry.congestion_control is None:
+            if entry.takes_congestion_control and entry.congestion_control is None:
                 usual = self._pinned_control(entry) or self.congestion_control or USUAL_CONGESTION_CONTROL
                 self.traffic[index] = entry.with_congestion_control(usual)
         return self
 
     def _pinned_control(self, entry: Traffic) -> str | None:
-        """Return the congestion control that the sysctls set on the hosts that send the bulk of `entry`: for HTTP,
-        the server."""
-        senders = [entry.to] if entry.app == "http" else entry.sources
+        """Return the congestion control that the sysctls set on the hosts that send the bulk of `entry`: where a client
+        asks, the server."""
+        senders = [entry.to] if entry.kind.asked_for else entry.sources
         networks = [*self.networks.values(), *([self.network] if self.network is not None else [])]
         hosts = [network.hosts[name] for network in networks for name in senders if name in network.hosts]
         said = {

@@ -5,6 +5,7 @@ What a kind takes is said by its class in :mod:`twinnet.traffic`; here stands wh
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
@@ -60,6 +61,8 @@ _COMMON = (
     "processors",
 )
 _KEPT = "sends"
+_INNER = (_KEPT, "moved_ps")
+"""What no file gives."""
 
 
 class Traffic(BaseModel):
@@ -79,6 +82,8 @@ class Traffic(BaseModel):
         The payload of a generator's datagrams in bytes; our own need 8.
     sends
         The settings of its kind that are given, by their names in the kind's class, as exact numbers.
+    moved_ps
+        By how much chance moves the start of each source in one run, in picoseconds.
     """
 
     model_config: ClassVar[ConfigDict] = STRICT
@@ -98,6 +103,7 @@ class Traffic(BaseModel):
     processors: Annotated[float, Field(ge=0, le=1024)] | None = None
     generated_payload: SizeBytes | None = Field(default=None, alias="payload", exclude=True)
     sends: dict[str, Any] = Field(default={}, exclude=True)
+    moved_ps: dict[str, int] = Field(default={}, exclude=True)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -151,7 +157,10 @@ class Traffic(BaseModel):
     def starts_ps(self) -> dict[str, int]:
         """The moment at which each source begins, in picoseconds from the start of the traffic."""
         apart_ps = self.apart_ps or 0
-        return {source: self.start_ps + place * apart_ps for place, source in enumerate(self.sources)}
+        return {
+            source: self.start_ps + place * apart_ps + self.moved_ps.get(source, 0)
+            for place, source in enumerate(self.sources)
+        }
 
     @property
     def last_start_ps(self) -> int:
@@ -185,9 +194,19 @@ class Traffic(BaseModel):
         return self.sends.get("congestion_control")
 
     @property
+    def takes_congestion_control(self) -> bool:
+        """True if TCP carries it, whose congestion control can be chosen."""
+        return "congestion_control" in settings_of(self.kind)
+
+    @property
     def record_packets(self) -> int | None:
         """The number of packets of each flow that are kept."""
         return self.sends.get("record_packets")
+
+    def with_starts_moved(self, at_most_ps: int, seed: int) -> Traffic:
+        """Return the same traffic with the start of each source moved by 0 to `at_most_ps`, drawn by `seed`."""
+        draw = random.Random(f"{seed}/starts/{self.name}")
+        return self.model_copy(update={"moved_ps": {one: draw.randrange(at_most_ps + 1) for one in self.sources}})
 
     def with_congestion_control(self, name: str) -> Traffic:
         """Return the same traffic with the congestion control `name`."""
@@ -275,7 +294,7 @@ class Traffic(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """One schema for each kind, told apart by `app`."""
         common = handler.resolve_ref_schema(handler(schema))
-        properties: dict[str, Any] = {key: one for key, one in common["properties"].items() if key != _KEPT}
+        properties: dict[str, Any] = {key: one for key, one in common["properties"].items() if key not in _INNER}
         kinds: list[dict[str, Any]] = []
         for app, kind in FLOWS.items():
             own = {_in_file(kind, name): setting.json_schema() for name, setting in _settings_in_studies(kind).items()}

@@ -45,7 +45,8 @@ class TwinResult:
     tolerance, allowed
         What the study states, and how far these means may be apart by it.
     test
-        Kolmogorov-Smirnov over the intervals of all repetitions, or over repetitions for a quantity of the whole run.
+        Kolmogorov-Smirnov over the intervals of all repetitions, or over the packets that were kept; `None` where a run
+        has one value, for a few means are no distribution.
     wall_values, virtual_values
         The values that it is over.
     why
@@ -173,7 +174,6 @@ class Twin:
         allowed = tolerance.allowed(_mean(wall), _mean(virtual)) if wall and virtual else math.nan
         verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs))
         parting = moment = None
-        wall_values, virtual_values = np.array(wall), np.array(virtual)
         if phase is not None:
             starts, of_wall, of_virtual = self._in_phase(name, filters, levels, phase)
             parting = find_parting(starts, of_wall, of_virtual, tolerance, level)
@@ -184,6 +184,11 @@ class Twin:
                 stored = [run.run for run in wall_runs]
                 end_s = parting.worst_s + (0.0 if math.isnan(parting.interval_s) else parting.interval_s)
                 moment = fidelity_between(stored, parting.worst_s, max(end_s, parting.worst_s + 1e-9))
+        elif self.study.specification.measurements[name].is_of_packets:
+            wall_values, virtual_values = (_of_packets(runs, name, filters) for runs in (wall_runs, virtual_runs))
+        else:
+            # A few means are no distribution.
+            wall_values, virtual_values = np.zeros(0), np.zeros(0)
         test = kolmogorov_smirnov(wall_values, virtual_values) if wall_values.size and virtual_values.size else None
         return TwinResult(
             name, label, levels, phase, unit, tuple(wall), tuple(virtual), difference, tolerance, allowed, test,
@@ -223,6 +228,17 @@ def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> list[float]:
         except LookupError:
             continue
     return values
+
+
+def _of_packets(runs: Sequence[RunTables], name: str, filters: tuple[tuple[str, str], ...]) -> Vector:
+    """The values of all packets that were kept."""
+    found: list[Vector] = []
+    for run in runs:
+        try:
+            found.append(run.values(name, filters)[1])
+        except LookupError:
+            continue
+    return np.concatenate(found) if found else np.zeros(0)
 
 
 def _mean(values: Sequence[float]) -> float:

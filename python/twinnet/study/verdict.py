@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from twinnet.stats import Interval, blocked_contrast, t_interval, t_quantile
-from twinnet.study.machine_blocks import block_of
-from twinnet.study.predicate import Aggregate, Check, Comparison, Side
+from twinnet.stats import Interval
+from twinnet.study.contrast import Evaluated, sum_of_means
+from twinnet.study.extremes import extreme, is_extreme
+from twinnet.study.predicate import Check, Comparison, Side, Term
 from twinnet.study.specification import Statement
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["ComparisonResult", "StatementResult", "Verdict", "evaluate_side", "judge"]
 
 Verdict = Literal["supported", "not supported", "undecided"]
-Levels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,12 @@ class ComparisonResult:
         Each side with its confidence interval; a side of numbers only has no width.
     difference
         Left minus right with its interval, from which the verdict follows.
+    repetitions
+        How many runs the term with the fewest rests on.
     why
-        Why it is undecided; empty otherwise.
+        Why it is undecided, or which run decided against it; empty otherwise.
+    how
+        How the interval was made, and which unit has the least or greatest value.
     """
 
     comparison: Comparison
@@ -44,6 +46,7 @@ class ComparisonResult:
     difference: Interval
     repetitions: int
     why: str
+    how: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confide
     """Judge `statement` by `runs`.
 
     A comparison is supported when the whole confidence interval of the difference of its sides lies on the side that it
-    claims, not supported when the whole interval lies on the other, undecided between. All comparisons of a check must
-    be supported; one that is not decides against it.
+    claims, not supported when the whole interval lies on the other, undecided between. A claim about every unit
+    (`max(...) < x`, `min(...) > x`) is not supported either when one run contradicts it. All comparisons of a check
+    must be supported (an intersection-union test, which needs no correction); one that is not decides against it.
     """
     results = tuple(_compare(comparison, runs, confidence) for comparison in check)
     verdicts = {result.verdict for result in results}
@@ -72,90 +76,121 @@ def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confide
     return StatementResult(statement, verdict, results)
 
 
-def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
-    nothing = Interval(math.nan, math.nan, math.nan, confidence, "t")
-    negative = tuple(type(term)(-term.factor, term.aggregate) for term in comparison.right)
-    try:
-        left, _ = evaluate_side(comparison.left, runs, confidence)
-        right, _ = evaluate_side(comparison.right, runs, confidence)
-        difference, repetitions = evaluate_side((*comparison.left, *negative), runs, confidence)
-    except LookupError as error:
-        return ComparisonResult(comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0]))
-    low, high = difference.low, difference.high
-    if comparison.operator in ("<", "<="):
-        low, high = -high, -low
-    strict = comparison.operator in ("<", ">")
-    why = ""
-    verdict: Verdict = "undecided"
-    if math.isnan(low):
-        why = "one repetition says nothing about the spread; repeat at least twice"
-    elif low > 0 or (low == 0 and not strict):
-        verdict = "supported"
-    elif high < 0 or (high == 0 and strict):
-        verdict = "not supported"
-    else:
-        why = "the confidence interval of the difference holds zero; more repetitions may decide"
-    return ComparisonResult(comparison, verdict, left, right, difference, repetitions, why)
+def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> Evaluated:
+    """The value of a sum of terms with its confidence interval.
 
-
-def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> tuple[Interval, int]:
-    """The mean over runs of a sum of terms with its confidence interval, and the number of runs it rests on.
-
-    Terms on the same levels are added run by run, so that what varies together cancels; sums on different levels are
-    independent samples, and their variances add with Satterthwaite's degrees of freedom (Welch 1947). Where several
-    machines made the runs on the wall clock, what machines differ in is taken out (`stats.blocked_contrast`).
+    Means are over runs, by the design of the study (:func:`~twinnet.study.contrast.sum_of_means`); least and greatest
+    values are those of the worst unit (:func:`~twinnet.study.extremes.extreme`). The bounds of both kinds are added,
+    each at a level that leaves the sum the whole one (Bonferroni).
 
     Raises
     ------
     LookupError
         Nothing that a term selects was measured.
     """
-    constant = sum(term.factor for term in side if term.aggregate is None)
-    groups: dict[Levels, list[tuple[float, Aggregate]]] = {}
-    for term in side:
-        if term.aggregate is not None:
-            groups.setdefault(term.aggregate.levels, []).append((term.factor, term.aggregate))
-    if not groups:
-        return Interval(constant, constant, constant, confidence, "constant"), 0
-    chosen = [_chosen(runs, dict(levels)) for levels in groups]
-    samples = [_sums(terms, own) for terms, own in zip(groups.values(), chosen, strict=True)]
-    fewest = min(values.size for values in samples)
-    if len(samples) == 1:
-        interval = t_interval(samples[0], confidence)
-        return _shifted(interval, constant), fewest
-    mean = float(sum(values.mean() for values in samples)) + constant
-    if fewest < 2:
-        return Interval(mean, math.nan, math.nan, confidence, "Welch"), fewest
-    blocks = [[block_of(run.run.record) for run in own] for own in chosen]
-    if len({name for own in blocks for name in own}) > 1:
-        scales = [sum(factor for factor, _ in terms) for terms in groups.values()]
-        in_blocks = blocked_contrast(samples, blocks, scales, confidence)
-        if in_blocks is not None:
-            return _shifted(in_blocks[0], constant), fewest
-    parts = [(float(values.var(ddof=1)) / values.size, values.size) for values in samples]
-    variance = sum(part for part, _ in parts)
-    if variance == 0:
-        return Interval(mean, mean, mean, confidence, "Welch"), fewest
-    degrees = variance**2 / sum(part**2 / (size - 1) for part, size in parts)
-    half = t_quantile(confidence, degrees) * math.sqrt(variance)
-    return Interval(mean, mean - half, mean + half, confidence, "Welch"), fewest
+    extremes = [term for term in side if is_extreme(term.aggregate)]
+    if not extremes:
+        return sum_of_means(side, runs, confidence)
+    means = tuple(term for term in side if not is_extreme(term.aggregate))
+    random = len(extremes) + any(term.aggregate is not None for term in means)
+    level = 1 - (1 - confidence) / random
+    total = sum_of_means(means, runs, level)
+    parts = [total] if any(term.aggregate is not None for term in means) else []
+    estimate, low, high = total.interval.estimate, total.interval.low, total.interval.high
+    for term in extremes:
+        if term.aggregate is None:
+            continue
+        found = extreme(term.aggregate, runs, level)
+        ends = sorted((term.factor * found.interval.low, term.factor * found.interval.high))
+        estimate, low, high = estimate + term.factor * found.interval.estimate, low + ends[0], high + ends[1]
+        parts.append(found)
+    how = "; ".join(dict.fromkeys(one.how for one in parts if one.how))
+    units = "; ".join(dict.fromkeys(one.decided_by for one in parts if one.decided_by))
+    interval = Interval(estimate, low, high, confidence, "extreme")
+    return Evaluated(interval, min(one.runs for one in parts), how, units)
 
 
-def _shifted(interval: Interval, by: float) -> Interval:
-    return Interval(interval.estimate + by, interval.low + by, interval.high + by, interval.level, interval.method)
-
-
-def _chosen(runs: Sequence[RunTables], levels: Mapping[str, str]) -> list[RunTables]:
-    chosen = [run for run in runs if all(run.run.levels.get(name) == level for name, level in levels.items())]
-    if not chosen:
-        said = ", ".join(f"{name}={level}" for name, level in levels.items()) or "any levels"
-        raise LookupError(f"no usable run with {said}")
-    return chosen
-
-
-def _sums(
-    terms: Sequence[tuple[float, Aggregate]], runs: Sequence[RunTables]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array(
-        [sum(factor * run.value(aggregate) for factor, aggregate in terms) for run in runs], dtype=np.float64
+def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
+    nothing = Interval(math.nan, math.nan, math.nan, confidence, "t")
+    try:
+        left = evaluate_side(comparison.left, runs, confidence)
+        right = evaluate_side(comparison.right, runs, confidence)
+        if comparison.operator == "=":
+            return _equivalent(comparison, left, right, runs, confidence)
+        difference = evaluate_side(_less(comparison.left, comparison.right), runs, confidence)
+    except LookupError as error:
+        return ComparisonResult(comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0]))
+    upward = comparison.operator in (">", ">=")
+    verdict = _by_sign(difference.interval, upward, strict=comparison.operator in ("<", ">"))
+    why = _why_undecided(difference) if verdict == "undecided" else ""
+    if verdict != "not supported" and _speaks_of_every_unit(comparison, upward):
+        seen = difference.interval.estimate if upward else -difference.interval.estimate
+        if seen < 0 or (seen == 0 and comparison.operator in ("<", ">")):
+            verdict, why = "not supported", "one run that contradicts it is enough"
+    units = difference.decided_by or left.decided_by or right.decided_by
+    how = "; ".join(one for one in (f"decided by {units}" if units else "", "" if why else difference.how) if one)
+    return ComparisonResult(
+        comparison, verdict, left.interval, right.interval, difference.interval, difference.runs, why, how
     )
+
+
+def _by_sign(difference: Interval, upward: bool, strict: bool) -> Verdict:
+    low, high = (difference.low, difference.high) if upward else (-difference.high, -difference.low)
+    if low > 0 or (low == 0 and not strict):
+        return "supported"
+    if high < 0 or (high == 0 and strict):
+        return "not supported"
+    return "undecided"
+
+
+def _why_undecided(difference: Evaluated) -> str:
+    if math.isnan(difference.interval.low):
+        return difference.how
+    return "the confidence interval of the difference holds zero; more repetitions may decide"
+
+
+def _equivalent(
+    comparison: Comparison, left: Evaluated, right: Evaluated, runs: Sequence[RunTables], confidence: float
+) -> ComparisonResult:
+    """Two one-sided tests (Schuirmann 1987), each at 1 - confidence: the interval at twice that lies within bounds."""
+    level = 1 - 2 * (1 - confidence)
+    difference = evaluate_side(_less(comparison.left, comparison.right), runs, level)
+    apart = _less(comparison.left, comparison.right)
+    above = evaluate_side(_less(apart, comparison.margin), runs, level)
+    below = evaluate_side((*apart, *comparison.margin), runs, level)
+    sides = (_by_sign(above.interval, upward=False, strict=False), _by_sign(below.interval, upward=True, strict=False))
+    verdict: Verdict = "undecided"
+    if "not supported" in sides:
+        verdict = "not supported"
+    elif sides == ("supported", "supported"):
+        verdict = "supported"
+    why = ""
+    if verdict == "undecided":
+        why = (
+            difference.how
+            if math.isnan(above.interval.low)
+            else ("the interval of the difference reaches across the bound; more repetitions may decide")
+        )
+    how = "; ".join(one for one in ("two one-sided tests", "" if why else difference.how) if one)
+    return ComparisonResult(
+        comparison, verdict, left.interval, right.interval, difference.interval, difference.runs, why, how
+    )
+
+
+def _less(first: Side, second: Side) -> Side:
+    return (*first, *(Term(-term.factor, term.aggregate) for term in second))
+
+
+def _speaks_of_every_unit(comparison: Comparison, upward: bool) -> bool:
+    """True if the claim is about every unit: one that contradicts refutes it. No mean is in it."""
+    found = False
+    for term in _less(comparison.left, comparison.right):
+        if term.aggregate is None:
+            continue
+        if not is_extreme(term.aggregate):
+            return False
+        grows = term.factor > 0
+        if (term.aggregate.function == "min") != (grows == upward):
+            return False
+        found = True
+    return found

@@ -39,7 +39,6 @@ _USUAL_PAYLOAD = Bytes(1472)
 _VOICE_PORT = 5006
 _VOICE_DSCP = 46
 """Expedited forwarding (RFC 3246)."""
-_WAYS = ("rate", "packets_per_second", "gap", "trace", "unpaced")
 _PROTOCOL_LACKS = ("preset", "voice", "silence_suppression")
 """Settings that are short for others; the protocol has only those others."""
 

@@ -17,6 +17,7 @@ from twinnet.validation import (
     policy_shares,
     scheduler_shares,
     single_server,
+    statements,
     tcp_shares,
     token_bucket,
 )
@@ -47,4 +48,5 @@ LAWS: tuple[Law, ...] = (
     loss_limited.LAW,
     tcp_shares.FAIRNESS,
     tcp_shares.RIVALS,
+    statements.LAW,
 )

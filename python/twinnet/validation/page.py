@@ -27,6 +27,8 @@ Where nothing is random, the result must be equal to the picosecond, or the tabl
 sizes from named random streams (`crates/fabric/src/theory`). The formulas are in `python/twinnet/validation`, which
 does not use the engine. TCP and UDP run between model hosts, as in any lab.
 
+**How verdicts are tested.** The last table draws the values of runs, with a known truth, and needs no engine either.
+
 [Another page](tcp-beside-linux.md) compares the model's TCP with Linux's own, on a grid of paths.
 
 """
