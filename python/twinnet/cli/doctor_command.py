@@ -28,9 +28,9 @@ _ONE_OF = ("TAP interfaces", "virtual Ethernet pairs with packet sockets")
 def doctor(as_json: bool) -> int:
     """Try each ability that labs need. Show what works, what that means, and how to get what is missing.
 
-    The last line is how many frames a second the machine carries. It is measured in a small lab in about four seconds
-    and kept for a week. `twinnet run` uses it to say which runs will exceed the machine. Exit status 1 when no lab can
-    run.
+    The last line is how many frames a second the machine carries, and the greatest loads of a few kinds that follow
+    from it. It is measured in a small lab in about four seconds and kept for a week. `twinnet run` uses it to say which
+    runs will exceed the machine. Exit status 1 when no lab can run.
     """
     from twinnet.errors import NotAvailable
 
@@ -68,6 +68,8 @@ def _measured() -> dict[str, Any]:
 
 def carried_finding(capacity: Capacity, trouble: str) -> dict[str, Any]:
     """Return `capacity` in the form of the other findings; `trouble` is why it could not be kept, if it could not."""
+    from twinnet.study.greatest_loads import greatest_loads, loads_in_words
+
     carried = capacity.frames_per_second
     low = carried < _LOW_FRAMES_PER_SECOND
     kept = f"it could not be kept: {trouble}" if trouble else "kept for a week"
@@ -76,7 +78,9 @@ def carried_finding(capacity: Capacity, trouble: str) -> dict[str, Any]:
         "ok": not low,
         "found": f"{carried:,} in and out, of any size (UDP of 64 bytes: {capacity.small_frames_per_second:,}, of 1470 "
         f"bytes: {capacity.large_frames_per_second:,}); {kept}",
-        "follows": "`twinnet run` says before a study which runs need more",
+        "follows": f"the machine carries, {loads_in_words(carried)}; `twinnet run` says before a study which runs need "
+        "more",
+        "greatest_loads": {load.kind.several: load.count for load in greatest_loads(carried)},
         "frames_per_second": {
             "any": carried,
             "64_bytes": capacity.small_frames_per_second,
