@@ -34,7 +34,7 @@ measurements:
   estimate: {of: available_bandwidth}
   error: {of: available_bandwidth_error, ports: [h1-eth0, s1-eth3, s2-eth3]}
   cost: {of: probe_bytes}
-repetitions: 4
+repetitions: 5
 clock: virtual
 settle: 100 ms
 drain: 100 ms

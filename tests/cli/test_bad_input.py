@@ -179,7 +179,7 @@ def test_junk_is_told_in_one_message(
 def test_what_is_no_file_is_told(command: Command, tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
     refused(command("lab", "absent.yaml"), "absent.yaml:1:1: cannot be read: No such file or directory")
-    refused(command("lab", "./folder.yaml"), "folder.yaml:1:1: cannot be read: Is a directory")
+    refused(command("lab", "./folder.yaml"), "folder.yaml:1:1: cannot be read: it is a folder, and not a regular file")
     refused(command("run", "absent.yaml"), "'absent.yaml' is neither a built-in study nor a study file")
     refused(command("run", "./folder.yaml"), "neither a built-in study nor a study file")
 

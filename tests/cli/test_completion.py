@@ -52,7 +52,7 @@ def test_a_running_lab_its_hosts_ports_and_commands_are_offered(tmp_path: Path) 
         assert offered(f"twinnet exec {lab.name} ", tmp_path) == ["h1", "h2"]
         assert offered(f"twinnet flows {lab.name} ", tmp_path) == ["s1"]
         assert offered(f"twinnet capture {lab.name} s1-", tmp_path) == ["s1-eth1", "s1-eth2"]
-        assert offered(f"twinnet do {lab.name} pinga", tmp_path) == ["pingall"]
+        assert offered(f"twinnet do {lab.name} pinga", tmp_path) == ["pingall", "pingallfull"]
 
 
 @pytest.mark.parametrize(

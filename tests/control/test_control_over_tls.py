@@ -23,6 +23,8 @@ from twinnet.network.topology_file import parse_network
 
 HERE = Path(__file__).parents[1] / "support"
 HELLO = bytes([4, 0, 0, 8, 0, 0, 0, 1])
+GREETING = HELLO + bytes([4, 5, 0, 8, 0, 0, 0, 2])
+"""A hello and the question for features, by which a controller confirms the version."""
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed: apt install openssl")
 needs_os_ken = pytest.mark.skipif(
     importlib.util.find_spec("os_ken") is None, reason="os-ken is not installed: pip install os-ken"
@@ -110,7 +112,7 @@ def greet(context: ssl.SSLContext, heard: list[bytes]) -> Callable[[socket.socke
 
     def serve(sock: socket.socket) -> None:
         with context.wrap_socket(sock, server_side=True) as secure:
-            secure.sendall(HELLO)
+            secure.sendall(GREETING)
             while piece := secure.recv(65_536):
                 heard.append(piece)
 
@@ -198,7 +200,7 @@ def test_a_connection_that_ended_is_made_again(keys: Keys) -> None:
 
     def serve(sock: socket.socket) -> None:
         with keys.controller.accepting().wrap_socket(sock, server_side=True) as secure:
-            secure.sendall(HELLO)
+            secure.sendall(GREETING)
             joined.append(1)
             # The first is let go at once.
             while secure.recv(65_536) and len(joined) > 1:
@@ -235,7 +237,7 @@ def test_tools_reach_a_switch_over_tls_and_only_with_a_certificate_of_its_author
             pytest.warns(ControllerWarning, match=refused) as warned,
             socket.create_connection(("127.0.0.1", port)) as plain,
         ):
-            plain.sendall(HELLO)
+            plain.sendall(GREETING)
             eventually(lambda: len(warned) > 0)
         assert "actions=FLOOD" in ofctl(keys.controller, "dump-flows").stdout
 
@@ -364,7 +366,7 @@ def test_files_that_will_not_do_are_refused_in_one_line_before_anything_is_built
     assert f"there is no private key in {str(empty)!r}" in refusal(Tls(empty, good.certificate))
     assert f"there is no certificate in {str(empty)!r}" in refusal(Tls(good.private_key, empty))
     assert "the CA certificate" in refusal(Tls(good.private_key, good.certificate, empty))
-    assert f"{str(tmp_path)!r} cannot be read: Is a directory" in refusal(Tls(tmp_path, good.certificate))
+    assert f"{str(tmp_path)!r} cannot be read: it is a folder" in refusal(Tls(tmp_path, good.certificate))
 
 
 def test_tls_that_is_said_by_half_is_refused_where_it_is_said() -> None:

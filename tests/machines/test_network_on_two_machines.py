@@ -245,7 +245,7 @@ except tn.errors.TwinnetError as error:
     ("under", "name", "words"),
     [
         ("None", "UnderlaySilent", "of 200 datagrams between m1 (10.8.0.1) and m2 (10.8.0.2)"),
-        ("underlay('100 us', loss=0.6)", "UnderlaySilent", "the links s1 - s2 need that way"),
+        ("underlay('100 us', loss='60 %')", "UnderlaySilent", "the links s1 - s2 need that way"),
         ("underlay('100 us', mtu=1000)", "UnderlayMtu", "packets of 1550 bytes do not pass"),
     ],
 )

@@ -65,8 +65,8 @@ def test_a_setting_has_the_unit_default_and_range_that_the_core_tells(name: str)
             assert core["of"] == name
         case _:
             assert (core["minimum"], core["maximum"]) == (0, 1)
-            for allowed, refused in ((0, -0.001), (1, 1.001)):
-                assert setting.read(allowed, name) == allowed
+            for allowed, refused in ((0, "-0.1 %"), ("100 %", "100.1 %")):
+                assert setting.read(allowed, name) == (1 if allowed else 0)
                 with pytest.raises(BadProbability):
                     setting.read(refused, name)
 

@@ -56,7 +56,7 @@ def words(node: ast.AST) -> Words:
     return {word.partition("=")[0] if word.startswith("-") else word for text in texts for word in text.split()}
 
 
-def tests_of_file(path: Path) -> dict[str, Words]:
+def words_of_file(path: Path) -> dict[str, Words]:
     """The words of each test in a file, with those of the file's helpers and constants."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tests = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
@@ -89,7 +89,7 @@ def users() -> dict[str, Words]:
     found = lines_of_pages()
     for path in files:
         if path != Path(__file__):
-            found.update(tests_of_file(path))
+            found.update(words_of_file(path))
     return found
 
 

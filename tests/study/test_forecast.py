@@ -225,7 +225,7 @@ network:
   hosts: {h1: , h2: }
   links: [{between: [h1, h2], rate: "${link_rate}"}]
 traffic:
-  - {name: bulk, app: tcp, from: [h1], to: h2, port: 5002, duration: 1 s}
+  - {name: bulk, app: tcp, from: [h1], to: h2, port: 5002, duration: "${scale} s"}
 measurements:
   rate: {of: throughput, interval: 1 s}
 repetitions: 4
@@ -245,7 +245,8 @@ def test_no_factor_is_promised_that_does_not_make_it_fit(tmp_path: Path):
     # The links' rate alone does not lower what a sender offers on a line that has room for it.
     offered = "{name: flood, app: udp, from: [h1], to: h2, port: 5003, duration: 1 s, exact: true, rate: 100 Mbit}"
     text = SCALED.replace("scale: 2, ", "other_rate: 1 Mbit, ").splitlines()
-    lines = [f"  - {offered}" if "name: bulk" in line else line for line in text]
+    small = '{name: small, app: udp, from: [h2], to: h1, port: 5004, duration: 1 s, rate: "${other_rate}"}'
+    lines = [f"  - {offered}\n  - {small}" if "name: bulk" in line else line for line in text]
     (tmp_path / "study.yaml").write_text("\n".join(lines).replace("link_rate: 10 Mbit", "link_rate: 1 Gbit"))
     study = load_study(tmp_path / "study.yaml")
     told = forecast_runs(plan_study(study), 8000).sentence(study)

@@ -56,7 +56,10 @@ def test_each_source_begins_so_long_after_the_one_before_it_and_lasts_as_long(pa
 
 def test_the_runs_name_changes_with_it_and_not_where_it_is_nothing(path: str) -> None:
     without = Path(path).with_name("without.yaml")
-    without.write_text(STUDY.replace(' apart: "${apart}",', ""), encoding="utf-8")
+    without.write_text(
+        STUDY.replace(' apart: "${apart}",', "").replace("parameters:\n  apart: {default: 40 ms}\n", ""),
+        encoding="utf-8",
+    )
     nothing = first_run(load_study(path, {"apart": "0 s"}))
     assert nothing.id == first_run(load_study(str(without))).id
     assert first_run(load_study(path)).id != nothing.id

@@ -358,6 +358,6 @@ def test_what_a_source_lost_in_the_meantime_is_told_as_the_sources_fault(tmp_pat
     run = next(iter(ResultStore(folder).all_runs()))
     (run.folder / "flows.parquet").unlink()
     (run.folder / "flows.parquet").mkdir()
-    with pytest.raises(StoreError, match=rf"{run.folder / 'flows.parquet'} cannot be read: Is a directory"):
+    with pytest.raises(StoreError, match=rf"{run.folder / 'flows.parquet'} cannot be read: it is a folder"):
         ResultStore(tmp_path / "joined").copy_run(run)
     shutil.rmtree(folder)

@@ -79,7 +79,7 @@ def study_with(files: dict[str, str], **traffic: Any) -> Study:
         "title": "t",
         "question": "q",
         "clock": "virtual",
-        "parameters": {"played": "trace.csv"},
+        "parameters": {"played": "trace.csv"} if "${played}" in traffic.values() else {},
         "network": {"template": "single:2"},
         "traffic": [UDP | traffic],
         "measurements": {"loss": {"of": "loss"}},
@@ -163,7 +163,7 @@ def study_over(files: dict[str, str], trace: object, **levels: object) -> Study:
         "title": "t",
         "question": "q",
         "clock": "virtual",
-        "parameters": {"cell": "home.down"},
+        "parameters": {"cell": "home.down"} if trace == "${cell}" else {},
         "network": {
             "hosts": {"h1": None, "h2": None},
             "switches": {"s1": None},

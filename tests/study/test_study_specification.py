@@ -105,7 +105,7 @@ MISTAKES = [
     ("mean(", "median(", "unknown function 'median'; did you mean 'mean'?"),
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
     ("[1 s, length]", "[5 s, length]", "from 5 s to 4 s is no window of time"),
-    ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, found the end"),
+    ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, or = with 'within', found the end"),
     ("template: single:2", "template: singel:2", "11:13: network.template: 'singel:2': there is no topology template"),
     ("from: [h1]", "from: [h9]", "traffic[0].from[0]: the network has no host 'h9'"),
     (

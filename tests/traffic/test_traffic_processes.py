@@ -240,7 +240,7 @@ measurements:
   gap: {of: gap, only: [video]}
   jitter: {of: jitter_rfc3550, only: [video]}
   variation: {of: jitter_rfc4689, per: flow}
-repetitions: 4
+repetitions: 5
 settle: 100 ms
 drain: 300 ms
 statements:

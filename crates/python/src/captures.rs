@@ -12,9 +12,9 @@ use twinnet_capture::{
 };
 
 /// Opens the regular file at `path`. A pipe has no end until its writer closes it, and a device may have none at all:
-/// neither is waited for.
+/// neither is waited for, but for the standard input, where somebody has put it.
 fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
+    if path == Path::new("/dev/stdin") || fs::metadata(path)?.is_file() {
         return File::open(path);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))

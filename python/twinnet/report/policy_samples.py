@@ -118,6 +118,8 @@ def _told_by(run: StoredRun) -> _Told:
                     number = str(one["class"])
                     drops.append(((str(port), str(told["classes"].get(number, number))), dropped))
         return _Told(str(told["name"]), str(told["enforced_at"]), [str(one) for one in told["misplaced"]], drops)
+    except BadValue:
+        raise
     except KeyError as error:
         raise StoreError(f"the notes of {run.folder / 'run.json'} have no {error.args[0]!r}", remedy) from None
     except (AttributeError, TypeError, ValueError) as error:

@@ -156,7 +156,7 @@ pub fn open(name: &str) -> Result<OwnedFd, LabError> {
     };
     Err(LabError::new(
         "NotAvailable",
-        format!("no lab {name:?} of this user is running{instead}"),
+        format!("no lab '{name}' of this user is running{instead}"),
         "see the running ones with: twinnet labs",
     ))
 }
