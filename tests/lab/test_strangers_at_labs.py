@@ -187,5 +187,5 @@ def test_root_at_the_address_of_an_ordinary_users_lab_is_sent_nothing(name: str,
 def test_an_ordinary_user_does_not_reach_roots_lab(name: str, ordinary: OrdinaryUser, labs: None) -> None:
     with running(name):
         done = ordinary.run(ordinary.twinnet("exec", name, "h1", "--", "id"))
-        assert done.returncode == 1 and f'no lab "{name}" of this user is running' in done.stderr
+        assert done.returncode == 1 and f"no lab '{name}' of this user is running" in done.stderr
         assert json.loads(ordinary.run(ordinary.twinnet("labs", "--json")).stdout) == []
