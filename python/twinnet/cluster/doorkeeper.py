@@ -33,7 +33,9 @@ class Doorkeeper:
     """
 
     def __init__(self, most: int, most_of_one: int, patience_s: float = PATIENCE_S) -> None:
-        self.most, self.most_of_one, self.patience_s = most, most_of_one, patience_s
+        self.most: int = most
+        self.most_of_one: int = most_of_one
+        self.patience_s: float = patience_s
         self._at_door: OrderedDict[int, tuple[str, Any]] = OrderedDict()
         self._count = 0
 

@@ -49,7 +49,7 @@ class InProcessThread:
         change_queue: ChangeQueue | None = None,
     ) -> None:
         self.failure: BaseException | None = None
-        self.longest_pause_s = 0.0
+        self.longest_pause_s: float = 0.0
         self._woke_s = self._heard_s = time.monotonic()
         self._lab = lab
         self._target = target
