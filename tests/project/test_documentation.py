@@ -293,6 +293,9 @@ def check_yaml(block: Block) -> None:
             path = built_in_studies()[block.note("study") or "tcp-udp-queues"]
             whole: dict[str, Any] = yaml.safe_load(path.read_text())
             whole |= yaml.safe_load(block.text)
+            # What the page replaces may be all that used a parameter of the study.
+            used = set(re.findall(r"\w+", json.dumps({key: it for key, it in whole.items() if key != "parameters"})))
+            whole["parameters"] = {name: it for name, it in whole.get("parameters", {}).items() if name in used}
             read_study(parse_yaml(json.dumps(whole), block.place), read_beside=reader_in(path.parent))
         elif block.text.lstrip().startswith("study:") or "\nstudy:" in block.text:
             read_study(parse_yaml(block.text, block.place))

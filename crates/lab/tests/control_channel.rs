@@ -84,6 +84,7 @@ fn a_controller_that_closes_is_gone_for_the_switch_after_the_delay() {
     let connection = bench.open("s1");
     bench.advance(MS);
     bench.lab.give_control(connection, &HELLO).unwrap();
+    bench.lab.give_control(connection, &BARRIER).unwrap();
     bench.advance(3 * MS);
     assert_eq!(bench.ask(json!({"do": "controllers"}))[0]["version"], "1.3");
     bench.ask(json!({"do": "controller.close", "connection": connection}));
