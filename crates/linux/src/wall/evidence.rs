@@ -232,7 +232,8 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Begins an account. While the lab is not `at_work`, looks of each second cost nothing.
+    /// Begins an account. While the lab is not `at_work`, a look is one load of that flag: it comes as often as at
+    /// work, so that the first window of a run that begins now is as short as the others.
     pub(crate) fn begin(at_work: Arc<AtomicBool>) -> Self {
         Self { account: Arc::new(Mutex::new(Account::begin())), at_work }
     }
@@ -240,7 +241,7 @@ impl Evidence {
     /// Looks at what is due; returns how long nothing is.
     pub(crate) fn look(&self) -> Duration {
         if !self.at_work.load(Ordering::Relaxed) {
-            return SECOND;
+            return WINDOW;
         }
         // Not the time that it took: on a busy machine most of that is waiting.
         let used_s = || ThreadUsage::of_this_thread().cpu_s;
