@@ -486,8 +486,9 @@ class Lab(AnswersToMininet):
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
         nothing is ever late: the record tells how much happened, since the start."""
         told = dict(self.connection.request("fidelity"))
-        pauses = self._controllers.pauses(reset) if self._controllers is not None else {}
-        record = FidelityRecord.from_spec(told | {"controllers": dict(pauses)} if pauses else told)
+        if self._controllers is not None and (pauses := self._controllers.pauses(reset)):
+            told["controllers"] = dict(pauses)
+        record = FidelityRecord.from_spec(told)
         if reset and self.clock != "virtual":
             self.connection.request("fidelity.reset")
         return record
