@@ -102,7 +102,7 @@ MISTAKES = [
         "rate is a rate such as '10 Mbit'; '1 s' is a duration",
     ),
     ("speed=slow", "speed=slw", "26:12: statements[0].check: column 60 of"),
-    ("mean(", "median(", "unknown function 'median'; did you mean 'mean'?"),
+    ("mean(", "meen(", "unknown function 'meen'; did you mean 'mean'?"),
     ("0.9 * rate", "0.9 * rte", "unknown parameter 'rte'; did you mean 'rate'?"),
     ("[1 s, length]", "[5 s, length]", "from 5 s to 4 s is no window of time"),
     ("> 0.9 * rate", "", "expected a comparison: <, >, <= or >=, or = with 'within', found the end"),

@@ -90,7 +90,10 @@ def _lines(
             if one.label == label and one.levels == levels
         ]
         at = np.array([float(place) for place, _ in here])
-        mean = np.array([interval.estimate / divisor for _, interval in here])
+        # What is infinite is in the tables.
+        mean = np.array(
+            [interval.estimate / divisor if math.isfinite(interval.estimate) else math.nan for _, interval in here]
+        )
         low = np.array([interval.low / divisor for _, interval in here])
         high = np.array([interval.high / divisor for _, interval in here])
         lines.append(Line(label, at, mean, low, high, names.get(label, label)))

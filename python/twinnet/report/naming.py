@@ -26,7 +26,8 @@ _WRITTEN = {
 
 
 def measurement_title(name: str, measurement: Measurement) -> str:
-    """The title of the measurement called `name`: its own, or its name in words.
+    """The title of the measurement called `name`: its own, or its name in words; with what is shown of it, if that is
+    not the mean.
 
     Examples
     --------
@@ -34,11 +35,14 @@ def measurement_title(name: str, measurement: Measurement) -> str:
     'HTTP time'
     >>> measurement_title("rtt", Measurement(of="rtt"))
     'Round-trip time'
+    >>> measurement_title("delay", Measurement(of="delay", show="p99"))
+    'Delay (p99)'
     """
+    shown = f" ({measurement.function.text})" if measurement.show != "mean" else ""
     if measurement.title:
-        return measurement.title
+        return measurement.title + shown
     words = [_WRITTEN.get(word, word) for word in re.split(r"[_-]+", name)]
-    return words[0][:1].upper() + " ".join(words)[1:]
+    return words[0][:1].upper() + " ".join(words)[1:] + shown
 
 
 def traffic_name(name: str) -> str:

@@ -202,7 +202,7 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     first = chain[0]
     if first.repetitions == 0:
         return first.why
-    unit = _unit(analysis, first)
+    unit = analysis.unit_of((*first.comparison.left, *first.comparison.right))
     sides = [first.left, *(one.right for one in chain)]
     scale = common_scale((side.estimate for side in sides), unit)
     text = value_with_interval(first.left, unit, scale, with_unit=False)
@@ -215,13 +215,6 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     said += dict.fromkeys(one.how for one in chain if one.how)
     said += list(dict.fromkeys(one.why for one in chain if one.why))[:1]
     return f"{text} {scale[1]} ({'; '.join(said)})"
-
-
-def _unit(analysis: Analysis, one: ComparisonResult) -> str:
-    for term in (*one.comparison.left, *one.comparison.right):
-        if term.aggregate is not None:
-            return analysis.specification.measurements[term.aggregate.measurement].unit
-    return "1"
 
 
 def print_summary(analysis: Analysis, console: Console) -> None:
@@ -301,7 +294,7 @@ def _means(analysis: Analysis, name: str) -> Group | None:
 
 
 def summary_record(analysis: Analysis) -> dict[str, object]:
-    """The same as `--json` prints it; units in the names, `None` where an interval is not known."""
+    """The same as `--json` prints it; units in the names, `None` for what is not known or infinite."""
     return {
         "study": analysis.study.name,
         "results": str(analysis.store.folder),
@@ -330,15 +323,20 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
                 "label": one.label,
                 "phase_s": one.phase,
                 "unit": one.unit,
-                "mean": one.interval.estimate,
-                "low": None if math.isnan(one.interval.low) else one.interval.low,
-                "high": None if math.isnan(one.interval.high) else one.interval.high,
+                "statistic": analysis.specification.measurements[one.measurement].show,
+                "mean": _finite(one.interval.estimate),
+                "low": _finite(one.interval.low),
+                "high": _finite(one.interval.high),
                 "repetitions": len(one.samples),
                 "shown": worded_value(one.interval.estimate, one.unit),
             }
             for one in analysis.means
         ],
     }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def compared_rows(found: Comparison) -> list[list[str]]:
@@ -379,10 +377,6 @@ def _is_told(p_value: float | None) -> bool:
 
 def compared_record(found: Comparison) -> dict[str, object]:
     """The comparison as `--json` prints it."""
-
-    def finite(value: float | None) -> float | None:
-        return value if value is not None and math.isfinite(value) else None
-
     return {
         "compared": [
             {
@@ -391,13 +385,13 @@ def compared_record(found: Comparison) -> dict[str, object]:
                 "label": one.first.label,
                 "phase_s": one.first.phase,
                 "unit": one.first.unit,
-                "first": one.first.interval.estimate,
-                "second": one.second.interval.estimate,
-                "difference": one.difference.estimate,
-                "low": finite(one.difference.low),
-                "high": finite(one.difference.high),
-                "p_adjusted": finite(one.adjusted_p),
-                "hedges_g": finite(one.effect.value) if one.effect is not None else None,
+                "first": _finite(one.first.interval.estimate),
+                "second": _finite(one.second.interval.estimate),
+                "difference": _finite(one.difference.estimate),
+                "low": _finite(one.difference.low),
+                "high": _finite(one.difference.high),
+                "p_adjusted": _finite(one.adjusted_p),
+                "hedges_g": _finite(one.effect.value) if one.effect is not None else None,
             }
             for one in found.compared
         ],

@@ -22,7 +22,8 @@ def means_frame(analysis: Analysis) -> pl.DataFrame:
         {"measurement": one.measurement, **{f"factor_{name}": level for name, level in one.levels.items()}}
         | {"label": one.label}
         | {"phase_start_s": one.phase[0] if one.phase else None, "phase_end_s": one.phase[1] if one.phase else None}
-        | {"unit": one.unit, "repetitions": len(one.samples), "mean": one.interval.estimate}
+        | {"statistic": analysis.specification.measurements[one.measurement].show, "unit": one.unit}
+        | {"repetitions": len(one.samples), "mean": one.interval.estimate}
         | {"low": one.interval.low, "high": one.interval.high, "confidence": one.interval.level}
         | {"values": " ".join(f"{value:.9g}" for value in one.samples)}
         for one in analysis.means
@@ -74,6 +75,8 @@ _LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "µ": r"\textmu{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
     }
 )
 
@@ -93,7 +96,9 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
         rows.setdefault((*one.levels.values(), worded_phase(one.phase)), {})[one.label] = one
     percent = f"{analysis.specification.confidence * 100:g}"
     layer = analysis.specification.measurements[measurement].layer
-    said = f"{measurement}: mean [{percent} % confidence interval] in {scale[1]}"
+    statistic = analysis.specification.measurements[measurement].show
+    said = measurement if statistic == "mean" else f"{measurement} ({statistic})"
+    said += f": mean [{percent} % confidence interval] in {scale[1]}"
     series = analysis.specification.measurements[measurement].is_series
     said += f", {layer} layer." if series else "."
     head = " & ".join(map(_tex, [*factors, "time", *labels]))

@@ -26,6 +26,9 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _WITHOUT_BOUNDS = ("constant", "exact", "extreme")
 """Of a number of the study, of repetitions that do not differ, and of the worst unit: none of these is a mean."""
 
+_INFINITE = "infinite"
+"""A percentile of delays where more packets were lost than it leaves out."""
+
 Scale = tuple[float, str]
 
 
@@ -61,6 +64,8 @@ def worded_value(value: float, unit: str, scale: Scale | None = None) -> str:
     """
     if math.isnan(value):
         return "not measured"
+    if math.isinf(value):
+        return _INFINITE
     divisor, name = scale or common_scale([value], unit)
     return f"{_digits(value / divisor)} {name}"
 
@@ -75,6 +80,8 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
     """
     if math.isnan(interval.estimate):
         return "not measured"
+    if math.isinf(interval.estimate):
+        return _INFINITE
     divisor, name = scale or common_scale([interval.estimate], unit)
     shown = _digits(interval.estimate / divisor)
     if not math.isnan(interval.low) and interval.method not in _WITHOUT_BOUNDS:

@@ -17,7 +17,7 @@ from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
 from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
 from twinnet.study.plan import PlannedRun, plan_study
-from twinnet.study.predicate import Aggregate
+from twinnet.study.predicate import Aggregate, Side, aggregate_of
 from twinnet.study.resolution import Study
 from twinnet.study.run_quantities import KeptTables, RunTables
 from twinnet.study.specification import Published, StudySpecification, Traffic
@@ -44,7 +44,8 @@ class SeriesBand:
 
 @dataclass(frozen=True)
 class PhaseMean:
-    """A mean under one combination of levels, with the confidence interval over repetitions.
+    """What a measurement shows (its mean, a percentile, a share) under one combination of levels: the mean over
+    repetitions with its confidence interval.
 
     Attributes
     ----------
@@ -222,7 +223,7 @@ class Analysis:
         """The number of runs in which all that series, means and statements need was looked up, run by run, so that the
         tables of each are read once and not all kept."""
         means = [
-            Aggregate("mean", name, filters, phase, ())
+            aggregate_of(name, filters, phase, measurement.function)
             for name, measurement in self.specification.measurements.items()
             for _, filters in self.labels(name)
             for phase in (self.phases if measurement.is_series else [None])
@@ -281,11 +282,11 @@ class Analysis:
         if not self._evaluated:
             return found
         for name, measurement in self.specification.measurements.items():
-            unit = measurement.unit
+            unit = measurement.shown_unit
             phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
             for levels, phase in itertools.product(self.combinations, phases):
                 for label, filters in self.labels(name):
-                    samples, blocks = self._samples(Aggregate("mean", name, filters, phase, ()), levels)
+                    samples, blocks = self._samples(aggregate_of(name, filters, phase, measurement.function), levels)
                     if samples:
                         interval = mean_of_repetitions(samples, self.specification.confidence)
                         found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit, blocks))
@@ -343,6 +344,13 @@ class Analysis:
         confidence = self.specification.confidence
         return [judge(one, checks[one.id], self.used, confidence) for one in self.specification.statements]
 
+    def unit_of(self, side: Side) -> str:
+        """The unit of a sum of measured quantities: that of its first."""
+        for term in side:
+            if term.aggregate is not None:
+                return term.aggregate.unit(self.specification.measurements[term.aggregate.measurement].unit)
+        return "1"
+
     @cached_property
     def published(self) -> list[PublishedResult]:
         """Every published figure beside what was measured."""
@@ -352,8 +360,7 @@ class Analysis:
         sides = self.study.published_sides()
         for one, (measured, value) in zip(self.specification.published, sides, strict=True):
             wanted = sum(term.factor for term in value)
-            names = [term.aggregate.measurement for term in measured if term.aggregate is not None]
-            unit = self.specification.measurements[names[0]].unit if names else "1"
+            unit = self.unit_of(measured)
             try:
                 seen = evaluate_side(measured, self.used, self.specification.confidence)
                 found.append(PublishedResult(one, wanted, seen.interval, unit, ""))

@@ -157,6 +157,8 @@ def _add(cells: dict[Cell, _InCell], chosen: Sequence[RunTables], terms: Sequenc
 
 
 def _interval(cells: Mapping[Cell, _InCell], groups: Sequence[Cell], confidence: float) -> tuple[Interval, str]:
+    if not all(math.isfinite(value) for cell in cells.values() for value in cell.values):
+        return _of_infinite(cells, confidence)
     estimate = float(sum(np.mean(cell.values) for cell in cells.values()))
     varying = {name: cell for name, cell in cells.items() if not (alike(cell.values) and is_exact(cell.runs))}
     if not varying:
@@ -187,6 +189,26 @@ def _interval(cells: Mapping[Cell, _InCell], groups: Sequence[Cell], confidence:
     method = "t" if len(cells) == 1 else "Welch"
     how = f"over {len(cells)} combinations of levels" if len(cells) > len(groups) else ""
     return Interval(estimate, estimate - half, estimate + half, confidence, method), how
+
+
+def _of_infinite(cells: Mapping[Cell, _InCell], confidence: float) -> tuple[Interval, str]:
+    """Percentiles of delays where more was lost than they leave out: no spread is known, so that all runs of a cell
+    must agree, often enough for a sign test, or be one run made again."""
+    finite = [[math.isfinite(value) for value in cell.values] for cell in cells.values()]
+    with np.errstate(invalid="ignore"):
+        estimate = float(
+            np.sum([value for cell in cells.values() for value in cell.values if not math.isfinite(value)])
+        )
+    runs = sum(map(len, finite))
+    how = (
+        f"infinite in {runs - sum(map(sum, finite))} of {runs} runs: more was lost there than the percentile leaves out"
+    )
+    agree = all(len(set(own)) == 1 for own in finite)
+    fewest = min(map(len, finite))
+    exact = all(is_exact(cell.runs) for cell in cells.values())
+    if agree and not math.isnan(estimate) and (exact or equal_values_decide(fewest, confidence)):
+        return Interval(estimate, estimate, estimate, confidence, "exact"), how
+    return Interval(estimate, math.nan, math.nan, confidence, "exact"), f"{how}; more repetitions may decide"
 
 
 def _by_repetition(cells: Mapping[Cell, _InCell]) -> list[float] | None:

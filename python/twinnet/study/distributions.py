@@ -9,7 +9,7 @@ import numpy as np
 
 from twinnet.stats import Interval, anderson_darling, t_interval
 from twinnet.study.analysis import Analysis
-from twinnet.study.predicate import Aggregate, Function
+from twinnet.study.predicate import Aggregate
 from twinnet.study.reference_settings import STATISTICS
 from twinnet.study.run_quantities import RunTables
 
@@ -17,7 +17,7 @@ __all__ = ["Described", "described", "statistic_samples"]
 
 _LEAST_FOR_NORMALITY = 8
 _SIGNIFICANT = 0.05
-_FUNCTIONS: dict[str, Function] = {"mean": "mean", "min": "min", "max": "max", "std": "std", "variance": "std"}
+_FUNCTIONS = {"mean": "mean", "min": "min", "max": "max", "std": "std", "variance": "std"}
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ def block_of(record: Mapping[str, Any]) -> str:
 
 
 def mean_of_repetitions(samples: Sequence[float], level: float) -> Interval:
-    """The mean with Student's interval; without bounds for one repetition, or for several that do not differ."""
-    if alike(samples):
+    """The mean with Student's interval; without bounds for one repetition, for several that do not differ, and where
+    one is infinite."""
+    if not np.isfinite(samples).all() or alike(samples):
         return Interval(float(np.mean(samples)), math.nan, math.nan, level, "exact")
     return t_interval(samples, level)
 
@@ -42,8 +43,12 @@ def difference_in_blocks(
 
     Where the runs are of several machines, and some machine has runs of both sides, what machines differ in is taken
     out (`stats.blocked_contrast`). Otherwise this is Welch's. A side with a single value gives no test, and an interval
-    without bounds; so do two sides whose values do not differ, for these are no samples.
+    without bounds; so do two sides whose values do not differ, for these are no samples, and infinite values.
     """
+    if not np.isfinite([*first, *second]).all():
+        sides = float(np.mean(first)), float(np.mean(second))
+        apart = math.nan if math.isinf(sides[0]) and sides[0] == sides[1] else sides[0] - sides[1]
+        return Interval(apart, math.nan, math.nan, level, "infinite"), None
     if len(first) < 2 or len(second) < 2 or (alike(first) and alike(second)):
         difference = float(np.mean(first) - np.mean(second))
         return Interval(difference, math.nan, math.nan, level, "Welch"), None

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from twinnet.errors import did_you_mean
 from twinnet.study.field_types import STRICT, IntervalPs
 from twinnet.study.quantities import QUANTITIES
+from twinnet.study.value_functions import MEAN, ValueFunction, parse_function
 
 __all__ = ["Measurement", "unknown_selection"]
 
@@ -57,6 +58,9 @@ class Measurement(_Strict):
         Names of traffic; default: all traffic.
     minimum_after
         Number of first packets that the minimum leaves out, while a sum over the last second still builds up.
+    show
+        What tables and figures show of it, from the values within a run: `mean`, `median`, `p99` and other percentiles,
+        `std`, `min`, `max`, or the share that keeps a bound: `share < 20 ms`.
     describe
         Whether the report also gives deviation, variance and normality, and shows the values over time.
     """
@@ -71,12 +75,23 @@ class Measurement(_Strict):
     ports: list[str] | None = None
     only: Annotated[list[str], Field(min_length=1)] | None = None
     minimum_after: Annotated[int, Field(ge=1, le=100_000, strict=True)] | None = None
+    show: Annotated[str, Field(max_length=60)] = "mean"
     describe: Annotated[bool, Field(strict=True)] = False
 
     @property
     def unit(self) -> str:
         """The unit of its values: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
         return QUANTITIES[self.of].unit
+
+    @property
+    def function(self) -> ValueFunction:
+        """The function of the values within a run that tables and figures show."""
+        return MEAN if self.show == "mean" else parse_function(self.show, self.unit)
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit of what tables and figures show."""
+        return "1" if self.function.bound is not None else self.unit
 
     @property
     def is_series(self) -> bool:
@@ -91,6 +106,10 @@ class Measurement(_Strict):
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Measurement:
+        try:
+            _ = self.function
+        except ValueError as error:
+            raise ValueError(f"'show': {error}") from None
         if self.of == "port_throughput" and self.only is not None:
             raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
         if self.is_series and not self.interval_ps:

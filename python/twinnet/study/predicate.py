@@ -4,14 +4,17 @@
     margin   := NUMBER "%" | side                a share of the right side, or an amount
     side     := term (("+" | "-") term)*
     term     := factor ("*" factor)*            at most one of the factors is an aggregate
-    factor   := NUMBER UNIT? | parameter | aggregate | "-" factor
-    aggregate:= FUNCTION "(" measurement ("[" key "=" word ("," key "=" word)* "]")? ("," option)* ")"
+    factor   := NUMBER (UNIT | "%")? | parameter | aggregate | "-" factor
+    aggregate:= FUNCTION "(" measured ("," option)* ")"
+              | "share" "(" measured ("<" | ">" | "<=" | ">=") side ("," option)* ")"
+    measured := measurement ("[" key "=" word ("," key "=" word)* "]")?
     option   := "during" "=" "[" side "," side "]" | factor "=" level
 
-Functions are `mean` and `std` (standard deviation) over what is measured within one run, of which the mean over runs is
-compared, and `min` and `max` over everything: packets, flows, runs and the levels that are left out. Only like is added
-and compared: a time with a time, a rate with a rate. A bare number fits where the measurement has no unit in a file (a
-share, a count, dB); zero fits everywhere.
+Functions are `mean`, `std` (standard deviation), `median` and percentiles such as `p99`, and the `share` that keeps a
+bound, of what is measured within one run, of which the mean over runs is compared; and `min` and `max` over everything:
+packets, flows, runs and the levels that are left out. Only like is added and compared: a time with a time, a rate with
+a rate. A bare number or a percentage fits where the measurement has no unit in a file (a share, a count, dB); zero fits
+everywhere.
 """
 
 from __future__ import annotations
@@ -24,12 +27,23 @@ from typing import Literal
 from twinnet.errors import did_you_mean
 from twinnet.study.dimensions import ANY, PLAIN, combined, described, example, unit_of_kind
 from twinnet.study.quantity import Quantity, parse_quantity
+from twinnet.study.value_functions import FUNCTIONS, MEAN, Bound, BoundOperator, ValueFunction, percentile_of
 
-__all__ = ["Aggregate", "Check", "Comparison", "Names", "Side", "Term", "parse_check", "parse_side", "unit_of_side"]
+__all__ = [
+    "Aggregate",
+    "Check",
+    "Comparison",
+    "Names",
+    "Side",
+    "Term",
+    "aggregate_of",
+    "parse_check",
+    "parse_side",
+    "unit_of_side",
+]
 
-Function = Literal["mean", "min", "max", "std"]
 Operator = Literal["<", ">", "<=", ">=", "="]
-FUNCTIONS = ("mean", "min", "max", "std")
+SHARE_UNIT = "1"
 FILTERS = ("protocol", "flow", "port", "from")
 LONGEST_CHECK = 2000
 
@@ -45,17 +59,31 @@ class Aggregate:
 
     Attributes
     ----------
+    function
+        One of `twinnet.study.value_functions.FUNCTIONS`, or a percentile.
     during_s
         The window in seconds from the start of traffic; `None` for the whole run.
     levels
         The level of each named factor; factors left out are averaged over.
+    bound
+        Of a share: the operator, and the bound in the unit of the measurement.
     """
 
-    function: Function
+    function: str
     measurement: str
     filters: tuple[tuple[str, str], ...]
     during_s: tuple[float, float] | None
     levels: tuple[tuple[str, str], ...]
+    bound: Bound | None = None
+
+    @property
+    def text(self) -> str:
+        """Function and measurement as a check has them: `p99(delay)`."""
+        return f"{self.function}({self.measurement})"
+
+    def unit(self, unit: str) -> str:
+        """The unit of its value, where the measurement has `unit`."""
+        return SHARE_UNIT if self.bound is not None else unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +118,16 @@ class Names:
     parameters: Mapping[str, Quantity]
     measurements: Mapping[str, str]
     factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+
+
+def aggregate_of(
+    measurement: str,
+    filters: tuple[tuple[str, str], ...] = (),
+    during_s: tuple[float, float] | None = None,
+    function: ValueFunction = MEAN,
+) -> Aggregate:
+    """The `function` of a measurement under any levels."""
+    return Aggregate(function.name, measurement, filters, during_s, (), function.bound)
 
 
 def parse_check(text: str, names: Names) -> Check:
@@ -146,7 +184,8 @@ class _Parser:
         if len(text) > LONGEST_CHECK:
             raise ValueError(f"a check of {len(text)} characters; at most {LONGEST_CHECK} are read")
         self.text, self.names, self.place = text, names, 0
-        self.in_window = False
+        self.in_bound = ""
+        self.in_margin = False
         self.tokens: list[_Token] = []
         position = 0
         while text[position:].strip():
@@ -196,7 +235,9 @@ class _Parser:
         if not self._take("within"):
             raise self._expected("'within' and how far they may be apart, such as 'within 5 %'")
         start = self._position()
+        self.in_margin = True
         margin = self.measured_side()
+        self.in_margin = False
         if self._take("%"):
             self._check_share(margin, right, start)
             share = margin.terms[0].factor / 100
@@ -271,14 +312,18 @@ class _Parser:
         token = self._next("a number, a parameter or a measured quantity")
         if token.kind == "number":
             try:
-                return self._quantity(start, sign, parse_quantity(token.text))
+                given = parse_quantity(token.text)
+                if given.kind == "number" and not self.in_margin and self._take("%"):
+                    return self._from(start, (Term(sign * given.number / 100),), PLAIN)
+                return self._quantity(start, sign, given)
             except ValueError as error:
                 raise ValueError(f"column {token.start + 1} of {self.text!r}: {error}") from None
         if token.kind == "word" and self._peek() == "(":
-            if self.in_window:
-                raise ValueError(f"column {token.start + 1} of {self.text!r}: a window's bounds are not measured")
+            if self.in_bound:
+                raise ValueError(f"column {token.start + 1} of {self.text!r}: {self.in_bound} not measured")
             aggregate = self._aggregate(token)
-            return self._from(start, (Term(sign, aggregate),), self.names.measurements[aggregate.measurement])
+            unit = aggregate.unit(self.names.measurements[aggregate.measurement])
+            return self._from(start, (Term(sign, aggregate),), unit)
         if token.kind == "word":
             value = self.names.parameters.get(token.text)
             if value is None:
@@ -301,8 +346,12 @@ class _Parser:
         return self._from(start, (Term(number),), ANY if zero else unit_of_kind(given.kind))
 
     def _aggregate(self, function: _Token) -> Aggregate:
-        if function.text not in FUNCTIONS:
-            raise self._unknown("function", function, FUNCTIONS)
+        try:
+            known = function.text in FUNCTIONS or percentile_of(function.text) is not None
+        except ValueError as error:
+            raise ValueError(f"column {function.start + 1} of {self.text!r}: {error}") from None
+        if not known:
+            raise self._unknown("function", function, [*FUNCTIONS, "p50", "p90", "p99"])
         self._need("(")
         measurement = self._word("a measurement")
         if measurement.text not in self.names.measurements:
@@ -313,6 +362,7 @@ class _Parser:
             while self._take(","):
                 filters.append(self._filter())
             self._need("]")
+        bound = self._bound(measurement.text) if function.text == "share" else None
         during: tuple[float, float] | None = None
         levels: list[tuple[str, str]] = []
         while self._take(","):
@@ -328,7 +378,20 @@ class _Parser:
             else:
                 raise self._unknown("option", option, ["during", *self.names.factors])
         self._need(")")
-        return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)))
+        return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)), bound)
+
+    def _bound(self, measurement: str) -> Bound:
+        """The operator and the bound of a share."""
+        operators: dict[str, BoundOperator] = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
+        operator = operators.get(self._peek() or "")
+        if operator is None:
+            raise self._expected("a bound, such as 'share(delay < 20 ms)'")
+        self.place += 1
+        self.in_bound = "the bound of a share is"
+        side = self.measured_side()
+        self.in_bound = ""
+        self.need_like(side, _Measured((), self.names.measurements[measurement], 0, measurement))
+        return operator, sum(term.factor for term in side.terms)
 
     def _filter(self) -> tuple[str, str]:
         key = self._word("a key to select by")
@@ -350,9 +413,9 @@ class _Parser:
 
     def _moment(self) -> float:
         """Seconds from the start of traffic."""
-        self.in_window = True
+        self.in_bound = "a window's bounds are"
         side = self.measured_side()
-        self.in_window = False
+        self.in_bound = ""
         self.need_like(side, _Measured((), "s", 0, "a window's bound"))
         return sum(term.factor for term in side.terms)
 

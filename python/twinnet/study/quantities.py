@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from twinnet.study.value_functions import value_of
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     Vector = npt.NDArray[np.float64]
 
 __all__ = ["QUANTITIES", "DistributionColumn", "MeasuredQuantity"]
+
+_DATAGRAMS = ("udp", "rtp")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class DistributionColumn:
         True if flows tell their quantiles.
     nothing
         The message when nothing was measured.
+    lost_counts
+        True if a lost datagram has a value too, an infinite one.
     """
 
     name: str
@@ -46,6 +52,7 @@ class DistributionColumn:
     every_packet: bool = True
     has_quantiles: bool = True
     nothing: str = ""
+    lost_counts: bool = False
 
     @property
     def of_packets(self) -> str:
@@ -99,6 +106,10 @@ class MeasuredQuantity:
         Where it has a distribution: its columns.
     is_series
         True if it is a throughput, counted in intervals: the tables `intervals` and `port_samples` have it.
+    each
+        Where every flow has one value: the values, from rows of the table `flows`.
+    protocols
+        The protocols of traffic that has it, as tables name them; empty where that is not known beforehand.
     """
 
     unit: str
@@ -106,6 +117,13 @@ class MeasuredQuantity:
     value: Callable[[pl.DataFrame, str], float]
     column: DistributionColumn | None = None
     is_series: bool = False
+    each: Callable[[pl.DataFrame], Vector] | None = None
+    protocols: tuple[str, ...] = ()
+
+    @property
+    def has_many_values(self) -> bool:
+        """True if a run has more than one value of it: of packets, flows or intervals."""
+        return self.is_series or self.column is not None or self.each is not None
 
 
 def _series(unit: str, meaning: str) -> MeasuredQuantity:
@@ -115,18 +133,21 @@ def _series(unit: str, meaning: str) -> MeasuredQuantity:
     return MeasuredQuantity(unit, meaning, value, is_series=True)
 
 
-def _distribution(unit: str, meaning: str, column: DistributionColumn) -> MeasuredQuantity:
-    return MeasuredQuantity(unit, meaning, column.value, column)
+def _distribution(
+    unit: str, meaning: str, column: DistributionColumn, protocols: tuple[str, ...] = _DATAGRAMS
+) -> MeasuredQuantity:
+    return MeasuredQuantity(unit, meaning, column.value, column, protocols=protocols)
 
 
-def _of_flows(unit: str, meaning: str, values: Callable[[pl.DataFrame], Vector]) -> MeasuredQuantity:
+def _of_flows(
+    unit: str, meaning: str, values: Callable[[pl.DataFrame], Vector], protocols: tuple[str, ...] = ()
+) -> MeasuredQuantity:
     """A quantity with one value of each flow."""
 
     def value(rows: pl.DataFrame, function: str) -> float:
-        found = values(rows)
-        return float({"mean": found.mean, "min": found.min, "max": found.max, "std": found.std}[function]())
+        return value_of(function, None, values(rows))
 
-    return MeasuredQuantity(unit, meaning, value)
+    return MeasuredQuantity(unit, meaning, value, each=values, protocols=protocols)
 
 
 def _numbers(
@@ -305,9 +326,10 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "s",
         "Round-trip times seen by ping or TCP.",
         DistributionColumn("rtt", every_packet=False, nothing="no round trip was measured"),
+        (),
     ),
     "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times),
-    "delay": _distribution("s", "One-way delay (RFC 7679).", DistributionColumn("delay")),
+    "delay": _distribution("s", "One-way delay (RFC 7679).", DistributionColumn("delay", lost_counts=True)),
     "gap": _distribution("s", "Time between arrivals.", DistributionColumn("gap")),
     "jitter_rfc4689": _distribution(
         "s",
@@ -318,11 +340,13 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "s",
         "Smoothed jitter after each packet of RTP (RFC 3550), as Wireshark shows it.",
         DistributionColumn("rtp_jitter", has_quantiles=False),
+        ("rtp",),
     ),
     "rtp_bandwidth": _distribution(
         "bit/s",
         "Bits of IP in the second that ends with each packet of RTP, as Wireshark shows it.",
         DistributionColumn("rtp_bandwidth", "bps", 1.0, has_quantiles=False),
+        ("rtp",),
     ),
     "frame_loss": MeasuredQuantity("1", "The share of video frames that did not arrive whole.", _frame_loss),
     "packet_rate": _of_flows("1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates),

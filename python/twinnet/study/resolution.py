@@ -18,9 +18,10 @@ from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
 from twinnet.study.network_of import check_networks
-from twinnet.study.predicate import Check, Names, Side, parse_check, parse_side, unit_of_side
+from twinnet.study.predicate import Check, Names, Side, aggregate_of, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
+from twinnet.study.sound_aggregates import check_aggregate, check_measured
 from twinnet.study.specification import Parameter, Published, StudySpecification
 from twinnet.study.tolerance import Tolerances
 from twinnet.yaml_source import SIZE_LIMIT_BYTES, Document, Problem, SourceError, load_yaml, parse_yaml, validate
@@ -548,16 +549,23 @@ def _wrong_statements(study: Study) -> list[Problem]:
 
     def check_answer() -> None:
         for part in parse_answer(study.specification.answer, names):
-            _check_windows(study, part.side or ())
+            _check_side(study, part.side or ())
 
     def check_statement(text: str) -> None:
         for comparison in parse_check(text, names):
-            _check_windows(study, (*comparison.left, *comparison.right, *comparison.margin))
+            _check_side(study, (*comparison.left, *comparison.right, *comparison.margin))
 
     def check_published(published: Published, key: str) -> None:
         unit = unit_of_side(published.measured, names) if key == "value" else None
-        _check_windows(study, parse_side(published.value if key == "value" else published.measured, names, unit))
+        _check_side(study, parse_side(published.value if key == "value" else published.measured, names, unit))
 
+    def check_measurement(name: str) -> None:
+        check_measured(study.specification, name)
+        function = study.specification.measurements[name].function
+        check_aggregate(study.specification, aggregate_of(name, function=function))
+
+    for name in study.specification.measurements:
+        attempt(("measurements", name), lambda name=name: check_measurement(name))
     attempt(("answer",), check_answer)
     for index, statement in enumerate(study.specification.statements):
         attempt(("statements", index, "check"), lambda text=statement.check: check_statement(text))
@@ -593,14 +601,10 @@ def _check_reference(study: Study) -> None:
         raise study.document.error(("reference",), str(error), key=True) from None
 
 
-def _check_windows(study: Study, side: Side) -> None:
-    """Only a throughput can be taken over a window of time; the other quantities belong to whole flows."""
+def _check_side(study: Study, side: Side) -> None:
     for term in side:
-        if term.aggregate is None or term.aggregate.during_s is None:
-            continue
-        of = study.specification.measurements[term.aggregate.measurement].of
-        if not study.specification.measurements[term.aggregate.measurement].is_series:
-            raise ValueError(f"{term.aggregate.measurement} is a {of}: it belongs to whole flows and takes no 'during'")
+        if term.aggregate is not None:
+            check_aggregate(study.specification, term.aggregate)
 
 
 def declared_texts(specification: StudySpecification) -> Iterable[tuple[str, str]]:

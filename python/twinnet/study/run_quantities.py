@@ -18,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
-from twinnet.study.predicate import Aggregate
-from twinnet.study.quantities import QUANTITIES
+from twinnet.study.predicate import Aggregate, aggregate_of
+from twinnet.study.quantities import QUANTITIES, DistributionColumn
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
+from twinnet.study.value_functions import percentile_of, value_of
 
 __all__ = ["KeptTables", "RunTables"]
 
@@ -57,6 +59,10 @@ class KeptTables:
     def table(self, run: StoredRun, name: str) -> pl.DataFrame:
         """The table `name` of `run`, from memory or from its file."""
         return self._tables.get((id(run), name), lambda: run.table(name), _bytes_of)
+
+    def made(self, run: StoredRun, key: object, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """The table that `make` makes of those of `run`, from memory where it was made before under this `key`."""
+        return self._tables.get((id(run), key), make, _bytes_of)
 
     def line(self, run: StoredRun, name: str, filters: Filters, make: Callable[[], Cumulative]) -> Cumulative:
         """The line of the throughput `name` of `run`, from memory or by `make`."""
@@ -216,12 +222,32 @@ class RunTables:
 
     def _value(self, aggregate: Aggregate) -> float:
         measurement = self.measurements[aggregate.measurement]
+        quantity = QUANTITIES[measurement.of]
         if measurement.is_series:
             return self._rate(aggregate, measurement)
         if aggregate.function == "min" and measurement.minimum_after is not None:
             return self._late_minimum(aggregate, measurement)
+        if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
+            raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.flows, aggregate)
-        return QUANTITIES[measurement.of].value(rows, aggregate.function)
+        if aggregate.bound is None and percentile_of(aggregate.function) is None:
+            return quantity.value(rows, aggregate.function)
+        if quantity.each is not None:
+            return value_of(aggregate.function, aggregate.bound, quantity.each(rows))
+        if quantity.column is None:
+            raise LookupError(f"a run has one value of {measurement.of}")
+        if not measurement.is_of_packets:
+            return _told_percentile(rows, quantity.column, aggregate.function)
+        sent = self._datagrams(aggregate)
+        values = sent[quantity.column.of_packets].drop_nulls().to_numpy() * quantity.column.size
+        lost = int((~sent["arrived"]).sum()) if quantity.column.lost_counts else 0
+        return value_of(aggregate.function, aggregate.bound, values, lost)
+
+    def _datagrams(self, aggregate: Aggregate) -> pl.DataFrame:
+        """All datagrams that `aggregate` selects, one by one, lost ones too."""
+        key = ("datagrams", tuple(self.measurements[aggregate.measurement].only or ()), aggregate.filters)
+        tables = (lambda: self._selected(self.flows, aggregate)), (lambda: self._selected(self.packets, aggregate))
+        return self._kept.made(self.run, key, lambda: datagrams_sent(*(table() for table in tables)))
 
     def flow_of(self, aggregate: Aggregate) -> str:
         """Name the flow that has the least or greatest value that `aggregate` asks for; empty where there is one flow,
@@ -257,7 +283,7 @@ class RunTables:
         column = QUANTITIES[measurement.of].column
         if not measurement.is_of_packets or column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
-        rows = self._selected(self.packets, Aggregate("mean", name, filters, None, ()))
+        rows = self._selected(self.packets, aggregate_of(name, filters))
         rows = rows.filter(pl.col(column.of_packets).is_not_null())
         if rows.is_empty():
             raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
@@ -284,7 +310,7 @@ class RunTables:
         column = QUANTITIES[measurement.of].column
         if column is None or not column.has_quantiles:
             raise LookupError(f"a run has no quantiles of {measurement.of}")
-        rows = self._selected(self.flows, Aggregate("mean", name, filters, None, ()))
+        rows = self._selected(self.flows, aggregate_of(name, filters))
         seen = column.measured(rows)
         weights = seen[column.of_flows("count")].to_numpy()
         told = [seen[column.of_flows(point)].to_numpy() for point in _QUANTILES_OF_FLOWS]
@@ -309,7 +335,7 @@ class RunTables:
         if aggregate.function == "mean":
             return line.mean_bps(begin_s, end_s)
         _, rates = self._interval_rates(aggregate.measurement, measurement, aggregate.filters, (begin_s, end_s))
-        return float({"min": rates.min, "max": rates.max, "std": rates.std}[aggregate.function]())
+        return value_of(aggregate.function, aggregate.bound, rates)
 
     def _interval_rates(
         self, name: str, measurement: Measurement, filters: Filters, during_s: tuple[float, float]
@@ -343,6 +369,19 @@ class RunTables:
                 raise LookupError(f"{key}={value} selects nothing among flows")
             rows = rows.filter(pl.col(columns[key]) == value)
         return rows
+
+
+def _told_percentile(rows: pl.DataFrame, column: DistributionColumn, function: str) -> float:
+    """A percentile that a flow itself tells; raises `LookupError` where it tells no such, or there are several."""
+    part = "p50" if function == "median" else function
+    seen = column.measured(rows)
+    if part not in _QUANTILES_OF_FLOWS or column.of_flows(part) not in seen.columns:
+        raise LookupError(f"flows keep median, p90 and p99 of {column.name}, and no single values for {function}")
+    if seen.height > 1:
+        raise LookupError(f"percentiles of {seen.height} flows do not make one: select a flow by 'flow' and 'from'")
+    if "lost_packets" in seen.columns and seen["lost_packets"][0]:
+        raise LookupError(f"{seen['lost_packets'][0]} requests had no reply, and so no {column.name} for {function}")
+    return float(seen[column.of_flows(part)][0]) * column.size
 
 
 def _only(rows: pl.DataFrame, measurement: Measurement) -> pl.DataFrame:

@@ -118,6 +118,6 @@ def _metric_names(measurements: Mapping[str, Measurement], traffic: list[str]) -
     known: dict[str, str] = {}
     for name, measurement in measurements.items():
         labels = measurement.ports or (traffic if measurement.per == "flow" else _PROTOCOLS)
-        unit = measurement.unit
+        unit = measurement.shown_unit
         known |= {name: unit, **{metric_name(name, label): unit for label in labels}}
     return known

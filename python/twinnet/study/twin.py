@@ -15,7 +15,7 @@ import numpy.typing as npt
 from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
-from twinnet.study.predicate import Aggregate
+from twinnet.study.predicate import Aggregate, aggregate_of
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.run_quantities import RunTables
 from twinnet.study.store import ResultStore
@@ -156,7 +156,8 @@ class Twin:
         levels: Mapping[str, str],
         phase: tuple[float, float] | None,
     ) -> TwinResult | None:
-        aggregate = Aggregate("mean", name, filters, phase, ())
+        measurement = self.study.specification.measurements[name]
+        aggregate = aggregate_of(name, filters, phase, measurement.function)
         wall_runs, virtual_runs = self.wall_runs(levels), self.virtual.runs_at(levels)
         wall, virtual = _values(wall_runs, aggregate), _values(virtual_runs, aggregate)
         if not wall and not virtual:
@@ -164,7 +165,7 @@ class Twin:
         real = _values(self.real.runs_at(levels), aggregate)
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
-        unit = self.study.specification.measurements[name].unit
+        unit = measurement.shown_unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
         difference = (
             welch_interval(wall, virtual, level)
@@ -184,7 +185,7 @@ class Twin:
                 stored = [run.run for run in wall_runs]
                 end_s = parting.worst_s + (0.0 if math.isnan(parting.interval_s) else parting.interval_s)
                 moment = fidelity_between(stored, parting.worst_s, max(end_s, parting.worst_s + 1e-9))
-        elif self.study.specification.measurements[name].is_of_packets:
+        elif measurement.is_of_packets:
             wall_values, virtual_values = (_of_packets(runs, name, filters) for runs in (wall_runs, virtual_runs))
         else:
             # A few means are no distribution.

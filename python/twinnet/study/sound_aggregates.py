@@ -1,0 +1,108 @@
+"""What a study may ask of its measurements: mistakes that can be told when the file is read."""
+
+from __future__ import annotations
+
+from twinnet.errors import did_you_mean
+from twinnet.settings import settings_of
+from twinnet.study.measurement import Measurement
+from twinnet.study.predicate import Aggregate
+from twinnet.study.quantities import QUANTITIES
+from twinnet.study.specification import StudySpecification
+from twinnet.study.traffic import Traffic
+from twinnet.study.value_functions import percentile_of
+
+__all__ = ["check_aggregate", "check_measured"]
+
+_TOLD = ("median", "p50", "p90", "p99")
+"""Percentiles that flows tell of themselves."""
+
+
+def check_aggregate(specification: StudySpecification, aggregate: Aggregate) -> None:
+    """Raise `ValueError` where `aggregate` asks for what no run of the study can give."""
+    measurement = specification.measurements[aggregate.measurement]
+    quantity = QUANTITIES[measurement.of]
+    meant = _selected(specification, aggregate, measurement)
+    if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
+        raise ValueError(
+            f"{aggregate.text}: a run has one value of {measurement.of}; write mean({aggregate.measurement}), or min "
+            "or max over runs"
+        )
+    if aggregate.during_s is not None and not measurement.is_series:
+        said = f"{aggregate.measurement} is a {measurement.of}"
+        raise ValueError(f"{said}: it belongs to whole flows and takes no 'during'")
+    if aggregate.bound is None and percentile_of(aggregate.function) is None:
+        return
+    if measurement.is_of_packets:
+        _check_records(aggregate, meant)
+    elif quantity.column is not None:
+        told = _TOLD if quantity.column.has_quantiles else ()
+        if aggregate.function not in told:
+            ways = " and ".join(told) if told else "no percentiles"
+            raise ValueError(f"{aggregate.text}: flows keep {ways} of {measurement.of}, and no single values")
+
+
+def check_measured(specification: StudySpecification, name: str) -> None:
+    """Raise `ValueError` where no traffic of the measurement `name` can have a value of it."""
+    measurement = specification.measurements[name]
+    protocols = QUANTITIES[measurement.of].protocols
+    entries = _entries(specification, measurement)
+    if protocols and not any(entry.protocol in protocols for entry in entries):
+        raise ValueError(
+            f"no traffic of {name} has a {measurement.of}: it is of {' and '.join(protocols)}, and "
+            f"{', '.join(f'{entry.name} is {entry.protocol}' for entry in entries)}"
+        )
+
+
+def _entries(specification: StudySpecification, measurement: Measurement) -> list[Traffic]:
+    return [one for one in specification.traffic if measurement.only is None or one.name in measurement.only]
+
+
+def _selected(specification: StudySpecification, aggregate: Aggregate, measurement: Measurement) -> list[Traffic]:
+    """The traffic that `aggregate` selects; raises `ValueError` where that is none, or none that has such values."""
+    entries = _entries(specification, measurement)
+    for key, value in aggregate.filters:
+        if measurement.of == "port_throughput":
+            if key != "port" or value not in (measurement.ports or ()):
+                known = [f"port={port}" for port in measurement.ports or ()]
+                raise ValueError(f"{aggregate.measurement} has no {key}={value}; {did_you_mean(value, known)}")
+            continue
+        known = {
+            "flow": [one.name for one in entries],
+            "protocol": [one.protocol for one in entries],
+            "from": [source for one in entries for source in one.sources],
+        }.get(key)
+        if known is None:
+            raise ValueError(f"{aggregate.measurement} is no port's: it has no {key}={value}")
+        if value not in known:
+            raise ValueError(
+                f"{aggregate.measurement} is of no {key}={value}; {did_you_mean(value, dict.fromkeys(known))}"
+            )
+        entries = [
+            one
+            for one in entries
+            if value == {"flow": one.name, "protocol": one.protocol}.get(key)
+            or (key == "from" and value in one.sources)
+        ]
+    protocols = QUANTITIES[measurement.of].protocols
+    able = [one for one in entries if not protocols or one.protocol in protocols]
+    if aggregate.filters and measurement.of != "port_throughput" and not able:
+        selected = ", ".join(f"{key}={value}" for key, value in aggregate.filters)
+        raise ValueError(f"{aggregate.measurement} with {selected}: {measurement.of} is of {' and '.join(protocols)}")
+    return able
+
+
+def _check_records(aggregate: Aggregate, meant: list[Traffic]) -> None:
+    """Every packet is needed for a percentile or a share, and so each flow must keep its packets."""
+    for entry in meant:
+        if "record_packets" not in settings_of(entry.kind):
+            continue
+        if entry.using == "programs":
+            raise ValueError(
+                f"{aggregate.text} needs every packet, and programs keep none: give {entry.name} 'using: apps', or "
+                "leave it out by 'only' or [flow=...]"
+            )
+        if entry.record_packets is None:
+            raise ValueError(
+                f"{aggregate.text} needs every packet: give the traffic {entry.name} 'record_packets', such as 100000, "
+                "or leave it out by 'only' or [flow=...]"
+            )
