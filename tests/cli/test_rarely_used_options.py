@@ -16,6 +16,7 @@ from fluid_lab import FluidLab
 from labs_here import needs_a_lab
 from twinnet.cli import run as command_line
 from twinnet.cli.study_commands import run_study
+from twinnet.study.campaign import Campaign
 from twinnet.study.resolution import load_study
 
 TWINNET = [sys.executable, "-c", "from twinnet.cli import main; main()"]
@@ -220,7 +221,7 @@ def test_packets_are_matched_by_as_many_bytes_as_are_asked_for(capture: Path) ->
 def test_two_results_are_compared_by_their_invalid_runs_where_that_is_asked_for(tmp_path: Path) -> None:
     for verdict in ("valid", "invalid"):
         study = load_study("tcp-udp-queues", {}, preset="demo")
-        assert run_study(study, FluidLab(verdict), tmp_path / verdict, with_report=False) == 0
+        assert run_study(Campaign(study, FluidLab(verdict), tmp_path / verdict), with_report=False) == 0
     first, second = (str(tmp_path / verdict) for verdict in ("valid", "invalid"))
     assert called("compare", first, second, "--json").returncode == 1
     both = told("compare", first, second, "--with-invalid", "--json")

@@ -18,6 +18,7 @@ from twinnet.report.pages import script_json
 from twinnet.report.summary import answer, failure_sentences, merged_reasons, print_summary, summary_record
 from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
+from twinnet.study.campaign import Campaign
 from twinnet.study.comparison import compare_results
 from twinnet.study.quantities import MeasuredQuantity
 from twinnet.study.resolution import load_study
@@ -26,7 +27,7 @@ from twinnet.study.store import ResultStore, StoreError
 
 def results(folder, preset="demo", verdict="valid", **settings):
     study = load_study("tcp-udp-queues", settings, preset=preset)
-    status = run_study(study, FluidLab(verdict), folder, with_report=False)
+    status = run_study(Campaign(study, FluidLab(verdict), folder), with_report=False)
     assert status == 0
     return ResultStore(folder)
 

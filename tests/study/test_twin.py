@@ -13,6 +13,7 @@ from fluid_lab import FluidLab
 from twinnet.cli import run as command_line
 from twinnet.cli.twin_command import run_twin
 from twinnet.errors import UsageError
+from twinnet.study.campaign import Campaign
 from twinnet.study.parting import find_parting
 from twinnet.study.predicate import Names
 from twinnet.study.quantity import parse_quantity
@@ -45,7 +46,9 @@ def tcp_is_slower_on_the_wall_after_a_second(clock: str, protocol: str, time_s: 
 
 def made(folder: Path, study: Study, shares: Shares = equal, verdict: str = "valid") -> Twin:
     store = ResultStore(folder)
-    assert run_twin(Twin(study, store), FluidLab(verdict, share=shares), with_report=False, as_json=True) == 0
+    assert (
+        run_twin(Campaign(study, FluidLab(verdict, share=shares), store.folder), with_report=False, as_json=True) == 0
+    )
     return Twin(study, store)
 
 
@@ -181,14 +184,14 @@ def test_the_same_twin_again_makes_nothing_and_the_runs_of_one_clock_are_used(tm
     study = tiny(2)
     store = ResultStore(tmp_path)
     lab = FluidLab()
-    assert run_twin(Twin(study, store), lab, with_report=False, as_json=True) == 0
+    assert run_twin(Campaign(study, lab, store.folder), with_report=False, as_json=True) == 0
     assert len(lab.made) == 8
     # The virtual clock's runs come first, so that a simulation never disturbs an emulation.
     clocks = [run.rsplit("-", 1)[1] for run in lab.made]
     virtual = {run.id.rsplit("-", 1)[1] for run in Twin(study, store).virtual.planned}
     assert [digest in virtual for digest in clocks] == [True] * 4 + [False] * 4
     again = FluidLab()
-    assert run_twin(Twin(study, store), again, with_report=False, as_json=True) == 0
+    assert run_twin(Campaign(study, again, store.folder), with_report=False, as_json=True) == 0
     assert again.made == []
 
 
@@ -197,7 +200,7 @@ def test_a_failed_run_is_status_one(tmp_path: Path, capsys: pytest.CaptureFixtur
         raise RuntimeError("the model fell over")
 
     store = ResultStore(tmp_path)
-    assert run_twin(Twin(tiny(1), store), FluidLab(before=fail), with_report=False, as_json=True) == 1
+    assert run_twin(Campaign(tiny(1), FluidLab(before=fail), store.folder), with_report=False, as_json=True) == 1
     assert "the model fell over" in capsys.readouterr().err
 
 
@@ -205,7 +208,7 @@ def test_the_report_shows_both_clocks_and_can_be_written_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, store = tiny(3, twin='{default: "3 %"}'), ResultStore(tmp_path)
-    status = run_twin(Twin(study, store), FluidLab(share=tcp_is_slower_on_the_wall_after_a_second))
+    status = run_twin(Campaign(study, FluidLab(share=tcp_is_slower_on_the_wall_after_a_second), store.folder))
     told = capsys.readouterr().out
     assert status == 0
     assert "✗ differs" in told

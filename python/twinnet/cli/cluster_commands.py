@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import click
 
 from twinnet.cli.output import json_option, print_json
 
-if TYPE_CHECKING:
-    from twinnet.cluster.places import ClusterPlaces
-    from twinnet.study.resolution import Study
-    from twinnet.study.store import ResultStore
-
-__all__ = ["cluster", "cluster_options", "places_on", "scheduler", "worker"]
+__all__ = ["check_cluster_options", "cluster", "cluster_options", "scheduler", "worker"]
 
 _Command = Callable[..., Any]
 _folder = click.Path(file_okay=False, path_type=Path)
@@ -44,31 +38,12 @@ def cluster_options(command: _Command) -> _Command:
     return on(_door_options(command))
 
 
-def places_on(
-    on: str | None,
-    keys: Path | None,
-    without_tls: bool,
-    study: Study,
-    store: ResultStore,
-    interface: str,
-    fabric_threads: int | Literal["auto"] | None,
-) -> AbstractContextManager[ClusterPlaces] | None:
-    """Return the places that ``--on`` names; `None` without it.
-
-    Raises
-    ------
-    BadValue
-        ``--keys`` or ``--without-tls`` is given without ``--on``.
-    """
+def check_cluster_options(on: str | None, keys: Path | None, without_tls: bool) -> None:
+    """Raise `BadValue` where ``--keys`` or ``--without-tls`` is given without ``--on``."""
     from twinnet.errors import BadValue
 
-    if on is None:
-        if keys is not None or without_tls:
-            raise BadValue("--keys and --without-tls are for --on, which is not given", "add --on tls://HOST:PORT")
-        return None
-    from twinnet.cluster.client import places_for
-
-    return places_for(on, keys, without_tls, study, store, interface, fabric_threads)
+    if on is None and (keys is not None or without_tls):
+        raise BadValue("--keys and --without-tls are for --on, which is not given", "add --on tls://HOST:PORT")
 
 
 @click.group(short_help="Make the certificates of a cluster.")

@@ -11,19 +11,15 @@ import click
 from twinnet.cli.output import print_json
 
 if TYPE_CHECKING:
-    from twinnet.cli.shard_commands import ShardOfStudy
+    from twinnet.study.campaign import Campaign
     from twinnet.study.plan import PlannedRun
-    from twinnet.study.resolution import Study
-    from twinnet.study.runner import Executor
 
 __all__ = ["tell_plan"]
 
 
-def tell_plan(
-    study: Study, executor: Executor, folder: Path, jobs: int, as_json: bool, part: ShardOfStudy | None = None
-) -> None:
-    """Tell the plan of `study`, or of a shard of it, with runs that `folder` holds already; make none, and write the
-    network's picture."""
+def tell_plan(campaign: Campaign, as_json: bool) -> None:
+    """Print the plan of `campaign` with the runs that its folder holds already; make none, and write the network's
+    picture."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.network_pictures import network_pictures
     from twinnet.report.text_table import table, terminal_columns, wrapped
@@ -32,19 +28,15 @@ def tell_plan(
     from twinnet.study.congestion_control import told_controls
     from twinnet.study.forecast import forecast_runs
     from twinnet.study.network_of import network_of
-    from twinnet.study.plan import plan_study
-    from twinnet.study.store import ResultStore
     from twinnet.study.what_varies import NOTHING_VARIES, what_varies
 
-    whole = plan_study(study)
-    plan = whole if part is None else part.plan
-    store = ResultStore(folder)
-    kept = {run.id for run in plan if folder.is_dir() and store.find(run) is not None}
-    todo = [run for run in plan if run.id not in kept]
-    expected_s = sum(executor.expected_s(run) for run in todo) / max(1, min(jobs, len(todo)))
+    study, whole, plan, part = campaign.study, campaign.whole, campaign.plan, campaign.part
+    kept = {run.id for run in plan if campaign.folder.is_dir() and campaign.store.find(run) is not None}
+    expected_s = campaign.expected_s(of=[run for run in plan if run.id not in kept])
+    one_s = campaign.executor.expected_s
     kept_figure = kept_capacity()
     carried = kept_figure.frames_per_second if kept_figure is not None else None
-    forecast = forecast_runs(plan, carried, jobs) if study.specification.clock == "wall" else None
+    forecast = forecast_runs(plan, carried, campaign.jobs) if study.specification.clock == "wall" else None
     network = network_of(whole[0].specification, whole[0].levels, whole[0].seed)
     drawn: list[str] = []
     for number, picture in enumerate(network_pictures(study), 1):
@@ -54,7 +46,7 @@ def tell_plan(
     if as_json:
         runs = [
             {"id": run.id, "levels": dict(run.levels), "repetition": run.repetition, "seed": run.seed}
-            | {"finished": run.id in kept, "expected_s": executor.expected_s(run)}
+            | {"finished": run.id in kept, "expected_s": one_s(run)}
             | {"forecast": forecast.record_of(run.id) if forecast is not None else None}
             for run in plan
         ]
@@ -71,7 +63,7 @@ def tell_plan(
         click.echo(part.told())
     by_levels: dict[tuple[str, ...], list[float]] = {}
     for run in plan:
-        by_levels.setdefault(tuple(run.levels.values()), []).append(executor.expected_s(run))
+        by_levels.setdefault(tuple(run.levels.values()), []).append(one_s(run))
     factors = list(study.specification.factors) or ["levels"]
     rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
     click.echo("\n" + table([*factors, "runs", "each takes about"], rows, terminal_columns()))

@@ -11,13 +11,12 @@ import click
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
+    from twinnet.study.campaign import Campaign
     from twinnet.study.gather import Gathered
-    from twinnet.study.plan import PlannedRun
     from twinnet.study.resolution import Study
-    from twinnet.study.runner import Executor, Outcome
-    from twinnet.study.shard import Deal, Shard
+    from twinnet.study.shard import Deal, PartOfPlan
 
-__all__ = ["ShardOfStudy", "chosen_shard", "gather", "shard_options"]
+__all__ = ["chosen_part", "gather", "run_part", "shard_options"]
 
 _MOST_NAMED = 5
 
@@ -44,86 +43,18 @@ def shard_options(command: _Command) -> _Command:
     return shard(deal(twice(command)))
 
 
-class ShardOfStudy:
-    """The runs of one shard of a study."""
-
-    def __init__(self, study: Study, shard: Shard, deal: Deal, twice: float = 0.0) -> None:
-        from twinnet.study.plan import plan_study
-
-        self.study: Study = study
-        self.shard: Shard = shard
-        self.deal: Deal = deal
-        self.whole: list[PlannedRun] = plan_study(study)
-        self.again: list[PlannedRun] = shard.twice(self.whole, deal, twice)
-        self.plan: list[PlannedRun] = [*shard.of(self.whole, deal), *self.again]
-
-    def told(self) -> str:
-        """The shard in a sentence, with a warning where it has nothing to do."""
-        dealt = "single runs" if self.deal == "run" else "whole repetitions, each with all its levels"
-        said = f"Shard {self.shard}: {len(self.plan)} of {len(self.whole)} runs; dealt out are {dealt}."
-        if self.again:
-            said += f" {len(self.again)} of them are the next shard's too, to compare machines."
-        if self.plan:
-            return said
-        most = len(self.whole) if self.deal == "run" else self.study.specification.repetitions
-        return f"{said} There is nothing to do: with {most} or fewer shards each has runs."
-
-    def run(self, executor: Executor, folder: Path, jobs: int, as_json: bool) -> int:
-        """Make the runs by `executor`, write no report, and return the exit status."""
-        from rich.console import Console
-
-        from twinnet.cli.study_commands import INTERRUPTED
-        from twinnet.report.progress import observer_on
-        from twinnet.study.runner import run_plan
-        from twinnet.study.store import ResultStore
-
-        told = Console(stderr=True, highlight=False)
-        told.print(self.told(), soft_wrap=True)
-        store = ResultStore(folder)
-        store.write_study(self.study)
-        with observer_on(told) as observer:
-            outcome = run_plan(self.plan, store, executor, observer, jobs)
-        self._tell(outcome, folder, as_json)
-        if outcome.interrupted:
-            return INTERRUPTED
-        return 1 if outcome.failed else 0
-
-    def _tell(self, outcome: Outcome, folder: Path, as_json: bool) -> None:
-        finished = len(outcome.finished) + len(outcome.skipped)
-        if as_json:
-            print_json(
-                {
-                    "shard": str(self.shard),
-                    "deal": self.deal,
-                    "runs": [run.id for run in self.plan],
-                    "twice": [run.id for run in self.again],
-                    "finished": finished,
-                    "failed": [run.id for run in outcome.failed],
-                    "interrupted": outcome.interrupted,
-                    "results": str(folder),
-                }
-            )
-            return
-        for run in outcome.failed:
-            click.echo(f"The run {run.id} failed: {run.record['error']['message']}", err=True)
-        if outcome.interrupted:
-            click.echo("interrupted: finished runs are kept; the same command goes on", err=True)
-        click.echo(f"Shard {self.shard}: {finished} of its {len(self.plan)} runs are finished, in {folder}")
-
-
-def chosen_shard(
+def chosen_part(
     study: Study, shard: str | None, deal: Deal | None, twice: str | None, with_invalid: bool
-) -> ShardOfStudy | None:
-    """Return the shard that ``--shard``, ``--deal`` and ``--twice`` select; `None` without a shard.
+) -> PartOfPlan | None:
+    """Return the part of the plan that ``--shard``, ``--deal`` and ``--twice`` select; `None` without a shard.
 
     Raises
     ------
     BadValue
         The shard or the share cannot be read, or an option is given that has a meaning only with or only without it.
     """
-    from twinnet.errors import BadProbability, BadValue
-    from twinnet.study.shard import parse_shard, usual_deal
-    from twinnet.units import probability
+    from twinnet.errors import BadValue
+    from twinnet.study.shard import part_of
 
     if shard is None:
         if deal is not None:
@@ -133,23 +64,43 @@ def chosen_shard(
         return None
     if with_invalid:
         raise BadValue("--with-invalid is given with --shard, which writes no report", "give it to `twinnet report`")
-    part = parse_shard(shard)
-    clock = study.specification.clock
-    share = 0.0
-    if twice is not None:
-        share = probability(twice, "share of runs made twice")
-        if share == 0:
-            raise BadProbability(
-                "the share of runs made twice is 0; allowed is more than 0 up to 100 %", "leave it out"
-            )
-        if clock == "wall":
-            raise BadValue(
-                "--twice is given on the wall clock, where a run is never the same again",
-                "leave it out, or say --clock virtual",
-            )
-        if part.count == 1:
-            raise BadValue("--twice is given with one shard", "one machine has no other to be compared with")
-    return ShardOfStudy(study, part, deal or usual_deal(clock), share)
+    return part_of(study, shard, deal, twice)
+
+
+def run_part(campaign: Campaign, part: PartOfPlan, as_json: bool) -> int:
+    """Make the runs of the campaign's `part`, write no report, and return the exit status."""
+    from rich.console import Console
+
+    from twinnet.cli.study_commands import INTERRUPTED
+    from twinnet.report.progress import observer_on
+
+    console = Console(stderr=True, highlight=False)
+    console.print(part.told(), soft_wrap=True)
+    with observer_on(console) as observer:
+        outcome = campaign.make(observer)
+    finished = len(outcome.finished) + len(outcome.skipped)
+    if as_json:
+        print_json(
+            {
+                "shard": str(part.shard),
+                "deal": part.deal,
+                "runs": [run.id for run in part.plan],
+                "twice": [run.id for run in part.again],
+                "finished": finished,
+                "failed": [run.id for run in outcome.failed],
+                "interrupted": outcome.interrupted,
+                "results": str(campaign.folder),
+            }
+        )
+    else:
+        for run in outcome.failed:
+            click.echo(f"The run {run.id} failed: {run.record['error']['message']}", err=True)
+        if outcome.interrupted:
+            click.echo("interrupted: finished runs are kept; the same command goes on", err=True)
+        click.echo(f"Shard {part.shard}: {finished} of its {len(part.plan)} runs are finished, in {campaign.folder}")
+    if outcome.interrupted:
+        return INTERRUPTED
+    return 1 if outcome.failed else 0
 
 
 _results = click.Path(file_okay=False, path_type=Path)

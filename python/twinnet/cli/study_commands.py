@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from twinnet.cli import completion
-from twinnet.cli.cluster_commands import cluster_options, places_on
+from twinnet.cli.cluster_commands import check_cluster_options, cluster_options
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.shard_commands import chosen_shard, shard_options
+from twinnet.cli.shard_commands import chosen_part, run_part, shard_options
 from twinnet.report.text_table import sentence_columns, table, terminal_columns, wrapped
 from twinnet.report.wording import counted
 
 if TYPE_CHECKING:
     from twinnet.study.analysis import Analysis
-    from twinnet.study.forecast import Forecast
-    from twinnet.study.plan import PlannedRun
-    from twinnet.study.resolution import Study
-    from twinnet.study.runner import Executor, Outcome, Places
+    from twinnet.study.campaign import Campaign, CompareAgain
+    from twinnet.study.runner import Outcome, Places
     from twinnet.study.shard import Deal
-    from twinnet.study.store import StoredRun
 
 __all__ = [
-    "ASK_ABOVE_S",
     "INTERRUPTED",
+    "ask_before_long",
     "compare",
-    "on_this_machine",
     "report",
     "run",
     "schema",
     "studies",
     "study_options",
+    "tell_on_the_side",
 ]
 
 INTERRUPTED = 130
-ASK_ABOVE_S = 600
+_ASK_ABOVE_S = 600
 
 
 def _settings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -145,134 +142,93 @@ def run(
     other machines (see `twinnet worker`), and the results come here. Exit status 1 when a run failed.
     """
     from twinnet.errors import BadValue
-    from twinnet.study.execute import LabExecutor
-    from twinnet.study.resolution import load_study
-    from twinnet.study.store import ResultStore
+    from twinnet.study.campaign import Campaign
 
     if on is not None and (shard is not None or jobs != 1):
         given = "--shard" if shard is not None else "--jobs"
         raise BadValue(f"{given} is given with --on", "leave it out: the slots of the workers say what is made where")
-
-    if repeat is not None:
-        settings = {**settings, "repetitions": str(repeat)}
-    if order is not None:
-        settings = {**settings, "order": order}
-    if clock is not None:
-        settings = {**settings, "clock": clock}
-    loaded = load_study(study, settings, preset)
-    if loaded.specification.clock == "real" and (on is not None or jobs != 1):
-        raise BadValue(
-            f"{'--on' if on is not None else '--jobs'} is given with the real clock",
-            "leave it out: the machines of the study make one run at a time",
-        )
-    if loaded.specification.clock == "wall" and on is None:
-        if preset is None and loaded.specification.wall_presets:
-            from twinnet.study.fitting import fitting_size, trial_by
-
-            trial = None if dry_run else trial_by(LabExecutor(interface, fabric_threads))
-            loaded = fitting_size(study, loaded, settings, jobs, lambda said: click.echo(said, err=True), trial)
-        loaded = on_this_machine(loaded)
-    executor = LabExecutor(interface, fabric_threads)
-    if loaded.specification.clock == "virtual" or on is None:
-        executor.check(loaded.specification)
-    part = chosen_shard(loaded, shard, deal, twice, with_invalid)
+    check_cluster_options(on, keys, without_tls)
+    campaign = Campaign.read(
+        study,
+        out=out,
+        preset=preset,
+        settings=settings,
+        repetitions=repeat,
+        clock=clock,
+        order=order,
+        jobs=jobs,
+        elsewhere=on is not None,
+        interface=interface,
+        fabric_threads=fabric_threads,
+        tell=tell_on_the_side,
+        trial=not dry_run,
+    )
+    part = chosen_part(campaign.study, shard, deal, twice, with_invalid)
+    campaign = replace(campaign, part=part)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan
 
-        tell_plan(loaded, executor, out / loaded.name, jobs, as_json, part)
+        tell_plan(campaign, as_json)
         return 0
     if part is not None:
-        _ask_before_long(part.plan, executor, jobs, yes)
-        return part.run(executor, out / loaded.name, jobs, as_json)
-    store = ResultStore(out / loaded.name)
-    cluster = places_on(on, keys, without_tls, loaded, store, interface, fabric_threads)
-    if cluster is not None:
-        with cluster as places:
-            click.echo(f"{places.count} slots take the runs of this study", err=True)
-            make_again = None
-            if loaded.specification.clock == "virtual":
-                from twinnet.cluster.made_twice import compare_machines
+        ask_before_long(len(campaign.plan), campaign.expected_s(), yes)
+        return run_part(campaign, part, as_json)
+    if on is None:
+        return run_study(campaign, not no_report, with_invalid, yes, as_json)
+    from twinnet.cluster.client import places_for
+    from twinnet.cluster.made_twice import comparison_on
 
-                make_again = partial(compare_machines, places)
-            return run_study(
-                loaded, executor, store.folder, 1, not no_report, with_invalid, yes, as_json, None, places, make_again
-            )
-    forecast = None
-    if loaded.specification.clock == "wall":
-        from twinnet.study.forecast import forecast_here
-        from twinnet.study.plan import plan_study
-
-        forecast = forecast_here(loaded, plan_study(loaded), store, jobs, lambda said: click.echo(said, err=True))
-    return run_study(loaded, executor, out / loaded.name, jobs, not no_report, with_invalid, yes, as_json, forecast)
+    with places_for(on, keys, without_tls, campaign.study, campaign.store, interface, fabric_threads) as places:
+        click.echo(f"{places.count} slots take the runs of this study", err=True)
+        again = comparison_on(places, campaign.study)
+        return run_study(campaign, not no_report, with_invalid, yes, as_json, places, again)
 
 
-def on_this_machine(study: Study) -> Study:
-    """`study` as real hosts can run it here; tells on standard error when that changes it."""
-    from twinnet.study.congestion_control import for_this_machine
-    from twinnet.study.levels_here import with_levels_here
-
-    for adapt in (for_this_machine, with_levels_here):
-        study, told = adapt(study)
-        if told:
-            click.echo(told, err=True)
-    return study
+def tell_on_the_side(said: str) -> None:
+    """Print a sentence on standard error."""
+    click.echo(said, err=True)
 
 
 def run_study(
-    study: Study,
-    executor: Executor,
-    folder: Path,
-    jobs: int = 1,
+    campaign: Campaign,
     with_report: bool = True,
     with_invalid: bool = False,
     yes: bool = True,
     as_json: bool = False,
-    forecast: Forecast | None = None,
     places: Places | None = None,
-    make_again: Callable[[Sequence[PlannedRun], Sequence[StoredRun]], int] | None = None,
+    again: CompareAgain | None = None,
 ) -> int:
-    """Make the runs of `study` by `executor`, or at `places`, and tell the answer, store `forecast` with them; return
-    the exit status. `make_again` makes some of the finished runs again and returns how many."""
+    """Make the runs of `campaign`, here or at `places`, print the answer, and return the exit status; `again` makes
+    some of the finished runs again elsewhere."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
-    from twinnet.study.analysis import Analysis
-    from twinnet.study.plan import plan_study
-    from twinnet.study.policy_layout import write_policy_layouts
-    from twinnet.study.runner import run_plan
-    from twinnet.study.store import ResultStore
 
-    plan = plan_study(study)
-    told = Console(stderr=True, highlight=False)
-    _ask_before_long(plan, executor, places.count if places is not None else jobs, yes)
-    store = ResultStore(folder)
-    store.write_study(study)
-    write_policy_layouts(study, folder / "layout")
-    with observer_on(told) as observer:
-        outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
-    if make_again is not None and not outcome.interrupted:
-        compared = make_again(plan, outcome.finished)
-        if compared:
-            told.print(f"{counted(compared, 'run')} made again on another machine: the same traces")
-    analysis = Analysis(study, store, with_invalid)
+    console = Console(stderr=True, highlight=False)
+    ask_before_long(len(campaign.plan), campaign.expected_s(None if places is None else places.count), yes)
+    with observer_on(console) as observer:
+        outcome = campaign.make(observer, places, again)
+    if outcome.made_again:
+        console.print(f"{counted(outcome.made_again, 'run')} made again on another machine: the same traces")
+    analysis = campaign.analysis(with_invalid)
     if outcome.interrupted and not as_json:
-        done = f"{len(analysis.stored)} of {len(plan)} runs are finished"
-        shown = f"; `twinnet report {folder}` shows their results" if analysis.stored else ""
-        told.print(f"interrupted: {done}; the same command goes on{shown}")
+        done = f"{len(analysis.stored)} of {len(campaign.plan)} runs are finished"
+        shown = f"; `twinnet report {campaign.folder}` shows their results" if analysis.stored else ""
+        console.print(f"interrupted: {done}; the same command goes on{shown}")
         return INTERRUPTED
-    page = _write_report(analysis, folder / "report") if with_report and analysis.stored else None
+    page = _write_report(analysis, campaign.folder / "report") if with_report and analysis.stored else None
     _tell(analysis, outcome, page, as_json)
     if outcome.interrupted:
         return INTERRUPTED
     return 1 if outcome.failed else 0
 
 
-def _ask_before_long(plan: Sequence[PlannedRun], executor: Executor, jobs: int, yes: bool) -> None:
-    expected_s = sum(executor.expected_s(one) for one in plan) / max(1, min(jobs, len(plan)))
-    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
+def ask_before_long(runs: int, expected_s: float, yes: bool) -> None:
+    """Ask the user at a terminal before `runs` that take long, unless `yes`; a no ends the command."""
+    if not yes and expected_s > _ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
         from twinnet.report.wording import worded_span
 
-        click.confirm(f"{len(plan)} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
+        click.confirm(f"{runs} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
 
 
 def _write_report(analysis: Analysis, folder: Path) -> Path:

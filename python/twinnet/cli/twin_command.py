@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.study_commands import ASK_ABOVE_S, INTERRUPTED, on_this_machine, study_options
+from twinnet.cli.study_commands import INTERRUPTED, ask_before_long, study_options, tell_on_the_side
 
 if TYPE_CHECKING:
-    from twinnet.study.forecast import Forecast
-    from twinnet.study.runner import Executor, Outcome
+    from twinnet.study.campaign import Campaign
+    from twinnet.study.runner import Observer
     from twinnet.study.twin import Twin
 
 __all__ = ["run_twin", "tell_twin", "twin"]
@@ -43,82 +44,59 @@ def twin(
     clocks. Finished runs are kept, also those that `twinnet run` made. Tolerances are stated in the study's block
     `twin`. Exit status 1 when a run failed.
     """
-    from twinnet.study.execute import LabExecutor
-    from twinnet.study.forecast import forecast_here
-    from twinnet.study.resolution import load_study
-    from twinnet.study.store import ResultStore
-    from twinnet.study.twin import Twin, study_on
+    from twinnet.study.campaign import Campaign
 
-    if repeat is not None:
-        settings = {**settings, "repetitions": str(repeat)}
-    loaded = on_this_machine(load_study(study, settings, preset))
-    executor = LabExecutor()
-    for clock in ("virtual", "wall", *(["real"] if with_real else [])):
-        executor.check(study_on(loaded, clock).specification)
-    found = Twin(loaded, ResultStore(out / loaded.name))
-    forecast = forecast_here(loaded, found.wall.planned, found.store, jobs, lambda said: click.echo(said, err=True))
-    return run_twin(found, executor, jobs, not no_report, yes, as_json, forecast, with_real)
+    campaign = Campaign.read_twin(
+        study,
+        out=out,
+        preset=preset,
+        settings=settings,
+        repetitions=repeat,
+        jobs=jobs,
+        with_real=with_real,
+        tell=tell_on_the_side,
+    )
+    return run_twin(campaign, not no_report, yes, as_json, with_real)
 
 
 def run_twin(
-    found: Twin,
-    executor: Executor,
-    jobs: int = 1,
+    campaign: Campaign,
     with_report: bool = True,
     yes: bool = True,
     as_json: bool = False,
-    forecast: Forecast | None = None,
     with_real: bool = False,
 ) -> int:
-    """Make the runs that `found` lacks by `executor`, the virtual clock's first and those on physical machines last,
-    and tell the comparison; store `forecast` with those on the wall clock; return the exit status."""
+    """Make the runs that `campaign` lacks on both clocks, and on physical machines `with_real`; print the comparison
+    and return the exit status."""
     from rich.console import Console
 
     from twinnet.report.progress import observer_on
-    from twinnet.report.wording import worded_span
-    from twinnet.study.runner import run_plan
     from twinnet.study.twin import Twin
     from twinnet.study.twin_table import twin_frame
 
-    told = Console(stderr=True, highlight=False)
-    # One clock after the other: a simulation beside an emulation would take the processor that it needs.
-    plans = {"virtual": found.virtual.planned, "wall": found.wall.planned}
-    if with_real:
-        plans["real"] = found.real.planned
-    expected_s = sum(executor.expected_s(one) for plan in plans.values() for one in plan) / jobs
-    if not yes and expected_s > ASK_ABOVE_S and sys.stdin.isatty() and sys.stderr.isatty():
-        count = sum(map(len, plans.values()))
-        click.confirm(f"{count} runs, up to {worded_span(expected_s)}. Go on?", abort=True, err=True)
-    found.store.write_study(found.study, twin=True)
-    outcomes: list[Outcome] = []
-    for clock, plan in plans.items():
-        told.print(f"{clock} clock:")
-        with observer_on(told) as observer:
-            outcomes.append(
-                run_plan(
-                    plan,
-                    found.store,
-                    executor,
-                    observer,
-                    1 if clock == "real" else jobs,
-                    forecast if clock == "wall" else None,
-                )
-            )
-        if outcomes[-1].interrupted:
-            told.print("interrupted: finished runs are kept; the same command goes on")
-            return INTERRUPTED
-    compared = Twin(found.study, found.store)
+    console = Console(stderr=True, highlight=False)
+    ask_before_long(*campaign.twin_expected_s(with_real), yes)
+
+    def observing(clock: str) -> AbstractContextManager[Observer]:
+        console.print(f"{clock} clock:")
+        return observer_on(console)
+
+    outcomes = campaign.make_twin(observing, with_real)
+    if outcomes[-1].interrupted:
+        console.print("interrupted: finished runs are kept; the same command goes on")
+        return INTERRUPTED
+    compared = Twin(campaign.study, campaign.store)
     page = None
     if compared.results and with_report:
         from twinnet.report.twin_report import write_twin_report
 
-        page = write_twin_report(compared, found.store.folder / "report")
+        page = write_twin_report(compared, campaign.folder / "report")
     elif compared.results:
-        found.store.write_twin(twin_frame(compared))
+        campaign.store.write_twin(twin_frame(compared))
     tell_twin(compared, page, as_json)
     failed = [run for outcome in outcomes for run in outcome.failed]
     for run in failed:
-        told.print(f"The run {run.id} failed: {run.record['error']['message']}")
+        console.print(f"The run {run.id} failed: {run.record['error']['message']}")
     return 1 if failed else 0
 
 

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from twinnet.study.gather import DifferentTraces
@@ -15,10 +16,12 @@ from twinnet.study.store import Measured
 
 if TYPE_CHECKING:
     from twinnet.cluster.places import RemoteSlot
+    from twinnet.study.campaign import CompareAgain
     from twinnet.study.plan import PlannedRun
+    from twinnet.study.resolution import Study
     from twinnet.study.store import StoredRun
 
-__all__ = ["SHARE", "compare_machines"]
+__all__ = ["SHARE", "compare_machines", "comparison_on"]
 
 SHARE = 0.02
 """How many of the runs are made twice."""
@@ -35,6 +38,12 @@ class _Slots(Protocol):
     def make(self, run: PlannedRun, place: RemoteSlot, progress: Progress) -> Made:
         """Have `run` made in `place`."""
         ...
+
+
+def comparison_on(places: _Slots, study: Study) -> CompareAgain | None:
+    """Return what makes some runs of `study` again at `places` and compares them; ``None`` where runs are not
+    repeatable."""
+    return partial(compare_machines, places) if study.specification.clock == "virtual" else None
 
 
 def compare_machines(

@@ -15,12 +15,9 @@ from twinnet.errors import BadValue, TwinnetError
 from twinnet.report.progress import SilentObserver, observer_on
 from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
-from twinnet.study.execute import LabExecutor
-from twinnet.study.forecast import forecast_here
-from twinnet.study.levels_here import with_levels_here
-from twinnet.study.plan import plan_study
-from twinnet.study.resolution import built_in_studies, load_study
-from twinnet.study.runner import Outcome, run_plan
+from twinnet.study.campaign import Campaign
+from twinnet.study.resolution import built_in_studies
+from twinnet.study.runner import Outcome
 from twinnet.study.store import ResultStore
 
 __all__ = ["StudyFailed", "load", "names", "run"]
@@ -55,6 +52,7 @@ def run(
     keys: str | os.PathLike[str] | None = None,
     without_tls: bool = False,
     interface: Literal["auto", "tap", "veth"] = "auto",
+    fabric_threads: int | Literal["auto"] | None = None,
     with_invalid: bool = False,
     progress: bool = True,
 ) -> StudyResults:
@@ -90,6 +88,9 @@ def run(
         Permit ``tcp://127.0.0.1:PORT``: on this machine, open to all its users.
     interface
         The hosts' interfaces on the wall clock.
+    fabric_threads
+        How many threads move the network on the wall clock; ``"auto"``: as many as help here. Default: what the network
+        says.
     with_invalid
         Whether runs that missed their schedule are used too.
     progress
@@ -115,48 +116,38 @@ def run(
         raise BadValue("keys and without_tls are for a cluster, which is not named", 'add on="tls://HOST:PORT"')
     if on is not None and jobs != 1:
         raise BadValue(f"jobs is {jobs} with on", "leave it out: the slots of the workers say what is made where")
-    changes = {name: str(value) for name, value in (settings or {}).items()}
-    for name, value in {"repetitions": repetitions, "order": order, "clock": clock}.items():
-        if value is not None:
-            changes[name] = str(value)
-    loaded = load_study(os.fspath(study), changes, preset)
-    if loaded.specification.clock == "real" and (on is not None or jobs != 1):
-        raise BadValue(
-            f"{'on' if on is not None else 'jobs'} is given with the real clock",
-            "leave it out: the machines of the study make one run at a time",
-        )
-    executor = LabExecutor(interface)
-    if loaded.specification.clock == "wall" and on is None:
-        loaded, told = with_levels_here(loaded)
-        if told and progress:
-            print(told, file=sys.stderr)
-    if on is None or loaded.specification.clock == "virtual":
-        executor.check(loaded.specification)
-    store = ResultStore(Path(out) / loaded.name)
-    store.write_study(loaded)
-    plan = plan_study(loaded)
-    forecast = None
-    if loaded.specification.clock == "wall" and on is None:
-        console = Console(file=sys.stderr, highlight=False, quiet=not progress)
-        forecast = forecast_here(loaded, plan, store, jobs, console.print)
+    console = Console(file=sys.stderr, highlight=False, quiet=not progress)
+    campaign = Campaign.read(
+        study,
+        out=Path(out),
+        preset=preset,
+        settings={name: str(value) for name, value in (settings or {}).items()},
+        repetitions=repetitions,
+        clock=clock,
+        order=order,
+        jobs=jobs,
+        elsewhere=on is not None,
+        interface=interface,
+        fabric_threads=fabric_threads,
+        tell=lambda said: console.print(said, soft_wrap=True),
+    )
     with contextlib.ExitStack() as opened:
-        places = None
+        places, again = None, None
         if on is not None:
             from twinnet.cluster.client import places_for
+            from twinnet.cluster.made_twice import comparison_on
 
             folder = None if keys is None else Path(keys)
-            places = opened.enter_context(places_for(on, folder, without_tls, loaded, store, interface))
-        console = Console(file=sys.stderr, highlight=False)
+            places = opened.enter_context(
+                places_for(on, folder, without_tls, campaign.study, campaign.store, interface, fabric_threads)
+            )
+            again = comparison_on(places, campaign.study)
         observer = opened.enter_context(observer_on(console)) if progress else SilentObserver()
-        outcome = run_plan(plan, store, executor, observer, jobs, forecast, places)
-        if places is not None and loaded.specification.clock == "virtual" and not outcome.interrupted:
-            from twinnet.cluster.made_twice import compare_machines
-
-            compare_machines(places, plan, outcome.finished)
+        outcome = campaign.make(observer, places, again)
     if outcome.interrupted:
         raise KeyboardInterrupt
     _check(outcome)
-    return StudyResults(analyse(store, with_invalid))
+    return StudyResults(campaign.analysis(with_invalid))
 
 
 def _check(outcome: Outcome) -> None:

@@ -221,12 +221,23 @@ class Observer(Protocol):
 
 @dataclass
 class Outcome:
-    """The outcome of the plan."""
+    """The outcome of the plan.
+
+    Attributes
+    ----------
+    finished, skipped, failed
+        Runs that were made now, that the store held before, and that failed.
+    interrupted
+        Whether Ctrl-C ended it.
+    made_again
+        How many runs were made a second time elsewhere, with the same traces.
+    """
 
     finished: list[StoredRun] = field(default_factory=list[StoredRun])
     skipped: list[StoredRun] = field(default_factory=list[StoredRun])
     failed: list[StoredRun] = field(default_factory=list[StoredRun])
     interrupted: bool = False
+    made_again: int = 0
 
 
 def run_plan(

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from twinnet.errors import BadValue
-from twinnet.study.plan import MOST_RUNS, PlannedRun
+from twinnet.errors import BadProbability, BadValue
+from twinnet.study.plan import MOST_RUNS, PlannedRun, plan_study
+from twinnet.study.resolution import Study
+from twinnet.units import probability
 
-__all__ = ["Deal", "Shard", "parse_shard", "usual_deal"]
+__all__ = ["Deal", "PartOfPlan", "Shard", "parse_shard", "part_of", "usual_deal"]
 
 Deal = Literal["run", "repetition"]
 """The unit that is dealt out in turn: single runs, or whole repetitions with all their levels."""
@@ -94,3 +96,83 @@ def usual_deal(clock: str) -> Deal:
     virtual clock it has none, and single runs spread more evenly.
     """
     return "repetition" if clock == "wall" else "run"
+
+
+@dataclass(frozen=True)
+class PartOfPlan:
+    """The runs of one shard of a study.
+
+    Parameters
+    ----------
+    shard, deal
+        Which part, and what is dealt out.
+    own
+        The shard's runs.
+    again
+        Runs of the next shard that are made too, to compare machines.
+    whole, repetitions
+        The number of runs of the study, and of its repetitions.
+    """
+
+    shard: Shard
+    deal: Deal
+    own: list[PlannedRun]
+    again: list[PlannedRun]
+    whole: int
+    repetitions: int
+
+    @property
+    def plan(self) -> list[PlannedRun]:
+        """All runs that are made."""
+        return [*self.own, *self.again]
+
+    def told(self) -> str:
+        """The shard in a sentence, with a warning where it has nothing to do."""
+        dealt = "single runs" if self.deal == "run" else "whole repetitions, each with all its levels"
+        said = f"Shard {self.shard}: {len(self.plan)} of {self.whole} runs; dealt out are {dealt}."
+        if self.again:
+            said += f" {len(self.again)} of them are the next shard's too, to compare machines."
+        if self.plan:
+            return said
+        most = self.whole if self.deal == "run" else self.repetitions
+        return f"{said} There is nothing to do: with {most} or fewer shards each has runs."
+
+
+def part_of(study: Study, shard: str, deal: Deal | None = None, twice: str | None = None) -> PartOfPlan:
+    """Return the part `shard` of the runs of `study`, such as ``3/16``.
+
+    Parameters
+    ----------
+    study, shard
+        The study, and which part of it.
+    deal
+        What is dealt out; default: :func:`usual_deal`.
+    twice
+        The share of the next shard's runs that are made too, such as ``2 %``; virtual clock only.
+
+    Raises
+    ------
+    BadValue
+        The shard or the share cannot be read, or there is nothing to make twice.
+    """
+    part = parse_shard(shard)
+    clock = study.specification.clock
+    share = 0.0 if twice is None else _share_made_twice(twice, part, clock)
+    deal = deal or usual_deal(clock)
+    whole = plan_study(study)
+    again = part.twice(whole, deal, share)
+    return PartOfPlan(part, deal, part.of(whole, deal), again, len(whole), study.specification.repetitions)
+
+
+def _share_made_twice(twice: str, part: Shard, clock: str) -> float:
+    share = probability(twice, "share of runs made twice")
+    if share == 0:
+        raise BadProbability("the share of runs made twice is 0; allowed is more than 0 up to 100 %", "leave it out")
+    if clock == "wall":
+        raise BadValue(
+            "--twice is given on the wall clock, where a run is never the same again",
+            "leave it out, or say --clock virtual",
+        )
+    if part.count == 1:
+        raise BadValue("--twice is given with one shard", "one machine has no other to be compared with")
+    return share

@@ -1,0 +1,236 @@
+"""A study and the way in which its runs are made: what every door to a study does, done once.
+
+The command ``twinnet run`` with its shards, clusters and dry runs, ``twinnet twin`` and :func:`twinnet.studies.run` all
+read a study here, fit it to this machine, forecast, and make its runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from twinnet.errors import BadValue
+from twinnet.study.analysis import Analysis
+from twinnet.study.congestion_control import for_this_machine
+from twinnet.study.execute import LabExecutor
+from twinnet.study.fitting import fitting_size, trial_by
+from twinnet.study.forecast import forecast_here
+from twinnet.study.levels_here import with_levels_here
+from twinnet.study.plan import PlannedRun, plan_study
+from twinnet.study.policy_layout import write_policy_layouts
+from twinnet.study.resolution import Study, load_study
+from twinnet.study.runner import Executor, Observer, Outcome, Places, run_plan
+from twinnet.study.shard import PartOfPlan
+from twinnet.study.store import ResultStore, StoredRun
+from twinnet.study.twin import study_on
+
+__all__ = ["Campaign", "Clock", "CompareAgain", "Tell"]
+
+Clock = Literal["wall", "virtual", "real"]
+Tell = Callable[[str], None]
+"""Takes a sentence for the user."""
+CompareAgain = Callable[[Sequence[PlannedRun], Sequence[StoredRun]], int]
+"""Makes some of the finished runs of a plan again elsewhere, compares their traces, and returns how many."""
+
+
+def _silent(_: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A study and the way in which its runs are made.
+
+    Parameters
+    ----------
+    study
+        As its runs are made: read, with all changes, and fitted to this machine.
+    executor
+        Makes a run in this process.
+    folder
+        Where results go.
+    jobs
+        Runs side by side.
+    elsewhere
+        Whether the runs are made on other machines.
+    tell
+        Is told what the user is to know before runs begin.
+    part
+        The shard of the plan that is made; default: all of it.
+    """
+
+    study: Study
+    executor: Executor
+    folder: Path
+    jobs: int = 1
+    elsewhere: bool = False
+    tell: Tell = _silent
+    part: PartOfPlan | None = None
+
+    @classmethod
+    def read(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        out: Path,
+        preset: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        repetitions: int | None = None,
+        clock: str | None = None,
+        order: str | None = None,
+        jobs: int = 1,
+        elsewhere: bool = False,
+        interface: str = "auto",
+        fabric_threads: int | Literal["auto"] | None = None,
+        tell: Tell = _silent,
+        trial: bool = True,
+    ) -> Campaign:
+        """Read the study `name` with changes, and fit it to this machine where its runs are made here.
+
+        On the wall clock, a study that has sizes for this clock takes the largest that this machine carries, unless
+        `preset` names one; with `trial` it is tried by one run. Levels that need what this machine lacks are left out.
+
+        Raises
+        ------
+        BadValue
+            There is no such study, preset or setting; a value is not allowed; or two of these exclude each other.
+        NotAvailable
+            This machine cannot run it.
+        """
+        asked = {"repetitions": repetitions, "order": order, "clock": clock}
+        changes = {**(settings or {}), **{key: str(value) for key, value in asked.items() if value is not None}}
+        study = load_study(os.fspath(name), changes, preset)
+        if study.specification.clock == "real" and (elsewhere or jobs != 1):
+            raise BadValue(
+                f"{'a cluster is' if elsewhere else 'more than one job is'} asked for with the real clock",
+                "leave it out: the machines of the study make one run at a time",
+            )
+        executor = LabExecutor(interface, fabric_threads)
+        if study.specification.clock == "wall" and not elsewhere:
+            if preset is None and study.specification.wall_presets:
+                tried = trial_by(executor) if trial else None
+                study = fitting_size(os.fspath(name), study, changes, jobs, tell, tried)
+            study = _on_this_machine(study, tell)
+        if not elsewhere or study.specification.clock == "virtual":
+            executor.check(study.specification)
+        return cls(study, executor, out / study.name, jobs, elsewhere, tell)
+
+    @classmethod
+    def read_twin(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        out: Path,
+        preset: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        repetitions: int | None = None,
+        jobs: int = 1,
+        with_real: bool = False,
+        tell: Tell = _silent,
+    ) -> Campaign:
+        """Read the study `name` for both clocks, each of which is given what real hosts have here.
+
+        Raises
+        ------
+        BadValue, NotAvailable
+            As :meth:`read` says.
+        """
+        changes = {**(settings or {}), **({} if repetitions is None else {"repetitions": str(repetitions)})}
+        study = _on_this_machine(load_study(os.fspath(name), changes, preset), tell)
+        executor = LabExecutor()
+        for clock in _twin_clocks(with_real):
+            executor.check(study_on(study, clock).specification)
+        return cls(study, executor, out / study.name, jobs, tell=tell)
+
+    @cached_property
+    def whole(self) -> list[PlannedRun]:
+        """All runs of the study."""
+        return plan_study(self.study)
+
+    @property
+    def plan(self) -> list[PlannedRun]:
+        """The runs that this campaign makes: all, or those of its part."""
+        return self.whole if self.part is None else self.part.plan
+
+    @cached_property
+    def store(self) -> ResultStore:
+        """Where results are kept."""
+        return ResultStore(self.folder)
+
+    def expected_s(self, places: int | None = None, of: Sequence[PlannedRun] | None = None) -> float:
+        """About how long it takes, in seconds, to make the runs `of` its plan, `places` side by side; default: all of
+        them, its jobs."""
+        plan = self.plan if of is None else of
+        side_by_side = max(1, min(places if places is not None else self.jobs, len(plan)))
+        return sum(self.executor.expected_s(run) for run in plan) / side_by_side
+
+    def make(self, observer: Observer, places: Places | None = None, again: CompareAgain | None = None) -> Outcome:
+        """Make the runs that the store lacks, here or at `places`; `again` then makes some of them a second time.
+
+        Raises
+        ------
+        StoreError
+            Results cannot be written; finished runs are kept.
+        """
+        self.store.write_study(self.study)
+        if self.part is None:
+            write_policy_layouts(self.study, self.folder / "layout")
+        outcome = self._make(observer, places)
+        if again is not None and not outcome.interrupted:
+            outcome.made_again = again(self.plan, outcome.finished)
+        return outcome
+
+    def make_twin(
+        self, observing: Callable[[str], AbstractContextManager[Observer]], with_real: bool = False
+    ) -> list[Outcome]:
+        """Make the runs on each clock that the store lacks, and return what came of each; `observing` a clock gives who
+        sees its runs. An interrupt ends it: the last outcome says so.
+
+        One clock comes after the other: a simulation beside an emulation would take the processor that it needs.
+        """
+        outcomes: list[Outcome] = []
+        self.store.write_study(study_on(self.study, "wall"), twin=True)
+        for clock in _twin_clocks(with_real):
+            with observing(clock) as observer:
+                outcomes.append(self.on(clock)._make(observer, None))
+            if outcomes[-1].interrupted:
+                break
+        return outcomes
+
+    def on(self, clock: Clock) -> Campaign:
+        """The same on another clock, with the same seeds."""
+        jobs = 1 if clock == "real" else self.jobs
+        return replace(self, study=study_on(self.study, clock), jobs=jobs)
+
+    def twin_expected_s(self, with_real: bool = False) -> tuple[int, float]:
+        """The number of runs on all clocks of a twin, and about how long they take, in seconds."""
+        each = [self.on(clock) for clock in _twin_clocks(with_real)]
+        return sum(len(one.plan) for one in each), sum(one.expected_s() for one in each)
+
+    def analysis(self, with_invalid: bool = False) -> Analysis:
+        """What the runs in the store come to."""
+        return Analysis(self.study, self.store, with_invalid)
+
+    def _make(self, observer: Observer, places: Places | None) -> Outcome:
+        forecast = None
+        if self.study.specification.clock == "wall" and not self.elsewhere:
+            forecast = forecast_here(self.study, self.plan, self.store, self.jobs, self.tell)
+        return run_plan(self.plan, self.store, self.executor, observer, self.jobs, forecast, places)
+
+
+def _twin_clocks(with_real: bool) -> tuple[Clock, ...]:
+    return ("virtual", "wall", "real") if with_real else ("virtual", "wall")
+
+
+def _on_this_machine(study: Study, tell: Tell) -> Study:
+    """`study` as real hosts can run it here; tells when that changes it."""
+    for adapt in (for_this_machine, with_levels_here):
+        study, told = adapt(study)
+        if told:
+            tell(told)
+    return study
