@@ -25,6 +25,8 @@ PYTHON_ORDER = (
     "errors",
     "interpreter",
     "given_files",
+    "cache_folder",
+    "guest",
     "units",
     "ranges",
     "settings",

@@ -26,6 +26,8 @@ __all__ = [
     "DuplicateLink",
     "DuplicateName",
     "InterfaceNameTooLong",
+    "KernelMissing",
+    "KernelUnusable",
     "LabClosed",
     "LabError",
     "NotAvailable",
@@ -139,6 +141,14 @@ class BadFile(UsageError):
 
 class NotAvailable(TwinnetError):
     """Something that this version or this machine cannot do."""
+
+
+class KernelMissing(NotAvailable):
+    """There is no kernel for programs on the virtual clock."""
+
+
+class KernelUnusable(NotAvailable):
+    """A kernel that programs on the virtual clock cannot run in, or a file that is none."""
 
 
 class LabError(TwinnetError):

@@ -87,7 +87,9 @@ def test_the_wheel_holds_what_belongs_to_it_and_nothing_else(wheel: Path) -> Non
     sources = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/*/**/*.py")}
     assert sources <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert "License-Expression: Apache-2.0" in told
+    assert "License-Expression: Apache-2.0 AND GPL-2.0-only\n" in told
+    recipe = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/twinnet/guest/recipe/**/*")}
+    assert {name for name in recipe if name.endswith((".patch", "COPYING", "/config"))} <= names
     assert all(name.startswith(("twinnet/", "twinnet_conformance/", "twinnet-")) for name in names)
     assert not any("__pycache__" in name or name.endswith((".pyc", ".rs")) for name in names)
 

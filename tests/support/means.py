@@ -72,6 +72,12 @@ def _kernel_open_vswitch() -> bool:
     return bool(_core.kernel_has_open_vswitch())
 
 
+def _guest_kernel() -> bool:
+    from kernels_here import a_kernel_is_here
+
+    return a_kernel_is_here()
+
+
 def _package_index() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         return _works(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "click")()
@@ -137,6 +143,11 @@ MEANS: dict[str, Means] = {
     ),
     "clone": Means(r"these sources are no clone", lambda: (Path(__file__).parents[2] / ".git").exists()),
     "package-index": Means(r"packages that twinnet needs cannot be fetched", _package_index),
+    "guest-kernel": Means(r"no kernel for programs on the virtual clock", _guest_kernel),
+    "kernel-tools": Means(
+        r"tools that build a kernel are not installed",
+        _programs("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz"),
+    ),
     "dev-full": Means(r"no /dev/full", lambda: Path("/dev/full").exists()),
 }
 """By name."""

@@ -32,6 +32,7 @@ def doctor(as_json: bool) -> int:
     from it. It is measured in a small lab in about four seconds and kept for a week. `twinnet run` uses it to say which
     runs will exceed the machine. Exit status 1 when no lab can run.
     """
+    from twinnet.cli.kernel_command import finding as kernel_finding
     from twinnet.errors import NotAvailable
 
     try:
@@ -41,6 +42,7 @@ def doctor(as_json: bool) -> int:
     except (ImportError, AttributeError):
         raise NotAvailable("this build of twinnet has no doctor", "install it again with: pip install .") from None
     findings: list[dict[str, Any]] = json.loads(examined) if isinstance(examined, str) else list(examined)
+    findings.append(kernel_finding())
     if not as_json:
         for finding in findings:
             click.echo(wrapped(_told(finding), sentence_columns()))

@@ -61,6 +61,9 @@ COMMANDS: dict[str, Entry] = {
         "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
     ),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
+    "kernel": Entry(
+        "twinnet.cli.kernel_command", "kernel", "Build, install and show the kernel for programs on the virtual clock."
+    ),
     "completion": Entry(
         "twinnet.cli.completion_command", "completion", "Print the script that completes twinnet's words in your shell."
     ),

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from twinnet.cache_folder import cache_folder
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.given_files import read_given_text
 from twinnet.network.network import Network
@@ -125,11 +126,8 @@ def this_machine() -> dict[str, Any]:
 
 
 def kept_in() -> Path:
-    """Return the file that keeps the figure: in the user's cache folder (XDG Base Directory Specification)."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification: relative paths are invalid and are to be ignored.
-    folder = Path(given) if Path(given).is_absolute() else Path("~/.cache").expanduser()
-    return folder / "twinnet" / "capacity.json"
+    """Return the file that keeps the figure, in the user's cache folder."""
+    return cache_folder() / "capacity.json"
 
 
 def kept_capacity(path: Path | None = None, now: datetime | None = None) -> Capacity | None:

@@ -1,0 +1,143 @@
+"""``twinnet kernel``: the kernel in which programs run on the virtual clock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinnet.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from twinnet.guest.kernel import Kernel
+
+__all__ = ["finding", "kernel"]
+
+_EVERY_S = 30.0
+_FOUND_BY = {
+    "variable": "named by TWINNET_KERNEL",
+    "cache": "built or installed here",
+    "package": "the package twinnet-kernel",
+    "file": "",
+}
+
+
+@click.group(short_help="Build, install and show the kernel for programs on the virtual clock.")
+def kernel() -> None:
+    """Build, install and show the kernel for programs on the virtual clock.
+
+    It is User Mode Linux with a few patches: an ordinary program, which needs neither root nor a module of the
+    machine's kernel. What TWINNET_KERNEL names goes before what is built and installed here, and that before the
+    package twinnet-kernel. Each of these commands takes --json.
+    """
+
+
+@kernel.command()
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    metavar="FILE|FOLDER",
+    help="Linux 6.16 or later, as an archive or a folder; default: what Debian's package linux-source has installed.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Compile N files at once; default: one for each processor.",
+)
+@json_option
+def build(source: Path | None, jobs: int | None, as_json: bool) -> None:
+    """Build the kernel from a source of Linux, in a few minutes, and choose it.
+
+    It is kept in the user's cache folder by the hash of its source, configuration and patches, so that it is built
+    once.
+    """
+    from twinnet.guest.kernel_build import build as build_kernel
+    from twinnet.guest.kernel_source import source_at
+
+    with _Progress() as progress:
+        made = build_kernel(source_at(source) if source is not None else None, progress.tell, jobs)
+    _show(made, as_json)
+
+
+@kernel.command()
+@click.argument("file", metavar="FILE|WHEEL", type=click.Path(path_type=Path))
+@json_option
+def install(file: Path, as_json: bool) -> None:
+    """Install a kernel that somebody has built: the executable, or a wheel of the package twinnet-kernel."""
+    from twinnet.guest.kernel_install import install as install_kernel
+
+    with _Progress() as progress:
+        made = install_kernel(file, lambda: progress.tell("waiting for another build or installation to end", 0))
+    _show(made, as_json)
+
+
+@kernel.command()
+@json_option
+def show(as_json: bool) -> None:
+    """Show which kernel is used, where it is and what it can do. Exit status 1 when none can be used."""
+    from twinnet.guest.kernel import needed
+
+    _show(needed(), as_json)
+
+
+def _show(made: Kernel, as_json: bool) -> None:
+    if as_json:
+        print_json(made.to_record())
+        return
+    click.echo(f"Linux {made.version}, {_FOUND_BY[made.found_by]}")
+    click.echo(f"  {made.path}")
+    click.echo(f"  time travel: {_yes(made.time_travel)}; random numbers from a seed: {_yes(made.seed)}; {made.hz} Hz")
+
+
+def _yes(has: bool) -> str:
+    return "yes" if has else "no"
+
+
+def finding() -> dict[str, object]:
+    """Return what `twinnet doctor` tells of the kernel."""
+    from twinnet.errors import NotAvailable
+    from twinnet.guest.kernel import REMEDY, find
+
+    told: dict[str, object] = {"ability": "kernel for programs on the virtual clock"}
+    try:
+        found = find()
+    except NotAvailable as error:
+        return {**told, "ok": False, "found": error.message, "remedy": error.remedy}
+    if found is None:
+        return {**told, "ok": False, "found": "none", "remedy": REMEDY}
+    return {**told, "ok": True, "found": f"Linux {found.version}, {_FOUND_BY[found.found_by]}: {found.path}"}
+
+
+class _Progress:
+    """Tells the steps of a build on standard error: a moving line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._status = self._console.status("")
+        self._step = ""
+        self._began = self._told = time.monotonic()
+
+    def __enter__(self) -> _Progress:
+        if self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def tell(self, step: str, files: int) -> None:
+        from twinnet.guest.kernel_build import USUAL_FILES
+
+        now = time.monotonic()
+        text = f"{step}: {files} of about {USUAL_FILES} files, {now - self._began:.0f} s" if files else step
+        if self._console.is_terminal:
+            self._status.update(text)
+        elif step != self._step or now - self._told >= _EVERY_S:
+            self._told = now
+            click.echo(text, err=True)
+        self._step = step

@@ -1,0 +1,77 @@
+"""Installs a kernel that somebody has built: an executable, or the wheel of the package ``twinnet-kernel``."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from twinnet.errors import BadFile, reason
+from twinnet.given_files import open_given
+from twinnet.guest.kept_kernels import choose, keep, kept, workplace
+from twinnet.guest.kernel import PACKAGE, Kernel
+
+__all__ = ["install"]
+
+_MOST_BYTES = 256 << 20
+_BLOCK = 1 << 20
+_WHAT_IS_TAKEN = "give a kernel that `twinnet kernel build` has made, or a wheel of twinnet-kernel"
+
+
+def install(given: Path, waiting: Callable[[], None]) -> Kernel:
+    """Copy the kernel at the path that was `given` into the cache, and choose it.
+
+    Parameters
+    ----------
+    given
+        An executable, or a wheel, which is told by its content.
+    waiting
+        Called when another process has to end first.
+
+    Raises
+    ------
+    BadFile
+        It cannot be read, is larger than 256 MB, or is a wheel that holds no kernel.
+    KernelUnusable
+        It is no kernel, or one in which programs on the virtual clock cannot run.
+    NotAvailable
+        The cache folder cannot be written.
+    """
+    with workplace(waiting) as place:
+        target = place / "kept" / "linux"
+        try:
+            with open_given(given) as file:
+                digest = _copy(given, file, target)
+            if zipfile.is_zipfile(target):
+                archive = place / "wheel"
+                target.rename(archive)
+                digest = _unpack(given, archive, target)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise BadFile(f"{given} cannot be read: {reason(error)}", _WHAT_IS_TAKEN) from None
+        if kept(digest) is not None:
+            return choose(digest)
+        return keep(place, digest, str(given), {"installed_from": str(given.absolute())})
+
+
+def _unpack(given: Path, archive: Path, target: Path) -> str:
+    with zipfile.ZipFile(archive) as wheel:
+        try:
+            member = wheel.open(f"{PACKAGE}/linux")
+        except KeyError:
+            raise BadFile(f"{given} is no wheel of twinnet-kernel: it has no {PACKAGE}/linux", _WHAT_IS_TAKEN) from None
+        with member:
+            return _copy(given, member, target)
+
+
+def _copy(given: Path, source: IO[bytes], target: Path) -> str:
+    digest, size = hashlib.sha256(), 0
+    with target.open("wb") as file:
+        while block := source.read(_BLOCK):
+            size += len(block)
+            if size > _MOST_BYTES:
+                raise BadFile(f"{given} is larger than {_MOST_BYTES >> 20} MB, and no kernel is", _WHAT_IS_TAKEN)
+            digest.update(block)
+            file.write(block)
+    return digest.hexdigest()[:16]
