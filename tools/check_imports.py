@@ -52,6 +52,7 @@ PYTHON_ORDER = (
     "studies",
     "validation",
     "cluster",
+    "mininet",
     "cli",
 )
 """Parts of the package, each after all that it may import."""

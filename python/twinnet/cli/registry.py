@@ -47,6 +47,8 @@ COMMANDS: dict[str, Entry] = {
         "twinnet.cli.abw_command", "abw", "Estimate the available bandwidth to another machine, or listen there."
     ),
     "lab": Entry("twinnet.cli.lab_command", "lab", "Start a network and open its prompt."),
+    "mininet": Entry("twinnet.cli.mininet_commands", "mininet", "Run a Python script of Mininet."),
+    "mn": Entry("twinnet.cli.mininet_commands", "mn", "Mininet's command, with its options."),
     "graph": Entry("twinnet.cli.graph_command", "graph", "Draw a network: SVG, PDF, PNG, Graphviz or Mermaid."),
     "do": Entry("twinnet.cli.do_command", "do", "Do lines of the prompt in a running lab."),
     "capture": Entry(

@@ -1,0 +1,25 @@
+"""``python -m twinnet.mininet SCRIPT [ARGUMENTS]``."""
+
+from __future__ import annotations
+
+import sys
+
+from twinnet.errors import TwinnetError
+from twinnet.mininet.script import run
+
+__all__: list[str] = []
+
+
+def _main(arguments: list[str]) -> int:
+    if not arguments:
+        print("usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]", file=sys.stderr)
+        return 2
+    try:
+        return run(arguments[0], arguments[1:])
+    except TwinnetError as refused:
+        print(f"twinnet: {refused}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""What Mininet does in silence, told once: with what Mininet would have done, which is done too."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from twinnet.errors import BadValue
+from twinnet.mininet.log import warn
+from twinnet.mininet.shaping import netem_time_ps
+
+__all__ = ["STRICT_VARIABLE", "Advice"]
+
+STRICT_VARIABLE = "TWINNET_MININET_STRICT"
+"""The variable that has such settings refused."""
+_SHAPING = ("bw", "delay", "jitter", "loss", "max_queue_size")
+
+
+class Advice:
+    """The messages of one script; each is told once. With `STRICT_VARIABLE` set to 1 they are errors."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, key: str, message: str, remedy: str) -> None:
+        """Tell `message` once for each `key`, or raise `BadValue` where scripts are to be strict."""
+        if os.environ.get(STRICT_VARIABLE) == "1":
+            raise BadValue(message, remedy)
+        if key not in self._told:
+            self._told.add(key)
+            warn(f"twinnet: {message}; {remedy}\n")
+
+    def of_plain_link(self, params: dict[str, Any]) -> None:
+        """Tell of shaping that a plain link does not have."""
+        given = [name for name in _SHAPING if params.get(name) is not None]
+        if given:
+            said = f"{', '.join(given)} given to a plain link, which Mininet ignores"
+            self.tell("plain link", said, "use link=TCLink, or cls=TCLink for this link")
+
+    def of_time(self, name: str, value: str | float | None) -> None:
+        """Tell of a time without a unit, or one that cannot be read."""
+        if not value:
+            return
+        time_ps = netem_time_ps(value)
+        if time_ps is None:
+            said = f"{name}={value!r} is no time, and tc refuses it"
+            self.tell(f"bad {name}", said, f"write {name}='5ms'")
+        elif time_ps and str(value).strip()[-1].isdigit():
+            said = f"{name}={value!r} has no unit, and tc reads microseconds"
+            self.tell(f"bare {name}", said, f"write {name}='{value}ms' if milliseconds are meant")
+
+    def of_loss(self, value: float | None) -> None:
+        """Tell of a loss that is none."""
+        if value is not None and not 0 <= value <= 100:
+            said = f"loss={value!r} is no share of 0 to 100 per cent, which Mininet leaves out"
+            self.tell("loss", said, "write loss=1 for one per cent")

@@ -1,0 +1,211 @@
+"""The fabric of a script's networks: one lab process that moves the frames of all its switches and shaped links.
+
+The interfaces are virtual Ethernet pairs of the machine, so that every tool of Linux sees them. The fabric holds a
+packet socket at each port of a switch, and at the inner ends of links between hosts that can be shaped. It is built
+when the first switch or such link is there, and built anew when the topology changes; flows are carried over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from twinnet.mininet import rtnetlink
+from twinnet.mininet.advice import Advice
+from twinnet.mininet.fabric_plan import Line, Plan, SwitchPlan
+from twinnet.mininet.fabric_process import FabricProcess
+from twinnet.mininet.kernel import in_network_of
+from twinnet.mininet.log import debug
+
+if TYPE_CHECKING:
+    from twinnet.mininet.base_node import Node
+    from twinnet.mininet.link import Intf, Link
+
+__all__ = ["FABRIC", "Fabric", "Wire"]
+
+_SOON_S = 0.05
+"""A change that no command waits for takes effect after so long, so that several are made together."""
+
+
+@dataclass
+class Wire:
+    """A link between hosts that can be shaped.
+
+    Parameters
+    ----------
+    link
+        Its link.
+    inner
+        The names of the inner ends, in the namespace of wires.
+    """
+
+    link: Link
+    inner: tuple[str, str]
+
+
+@dataclass
+class _State:
+    switches: dict[str, SwitchPlan] = field(default_factory=dict[str, SwitchPlan])
+    wires: list[Wire] = field(default_factory=list[Wire])
+
+
+class Fabric:
+    """The fabric of this process; the module's `FABRIC` is the only one."""
+
+    def __init__(self) -> None:
+        self.advice: Advice = Advice()
+        self._state = _State()
+        self._process: FabricProcess | None = None
+        self._changed = False
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._owner = os.getpid()
+        self._wires_made = 0
+        self._hidden: int | None = None
+
+    @property
+    def process(self) -> FabricProcess | None:
+        """The fabric as it runs, after all changes have taken effect."""
+        self.settle()
+        return self._process
+
+    def start_switch(self, plan: SwitchPlan) -> None:
+        """Have a switch forward."""
+        with self._lock:
+            self._state.switches[plan.name] = plan
+        self.topology_changed()
+
+    def stop_switch(self, name: str) -> None:
+        """Have a switch no longer forward."""
+        with self._lock:
+            if self._state.switches.pop(name, None) is None:
+                return
+        self.topology_changed()
+
+    def switch(self, name: str) -> SwitchPlan | None:
+        """Return the switch `name`, if it forwards."""
+        return self._state.switches.get(name)
+
+    def make_wire(self, link: Link, one: tuple[str, str | None, Node], other: tuple[str, str | None, Node]) -> None:
+        """Join two hosts by a line: each a name, a hardware address and a node."""
+        hidden = self._hidden_namespace()
+        inner: list[str] = []
+        for name, address, node in (one, other):
+            self._wires_made += 1
+            inner.append(f"wire{self._wires_made}")
+            process = node.pid if node.inNamespace else None
+            try:
+                rtnetlink.create_pair(name, inner[-1], address, None, process, hidden)
+            except OSError as refused:
+                raise Exception(f"Error creating interface {name}: {refused.strerror} ") from None
+            with in_network_of(hidden):
+                rtnetlink.take_up(inner[-1])
+        with self._lock:
+            self._state.wires.append(Wire(link, (inner[0], inner[1])))
+
+    def _hidden_namespace(self) -> int:
+        """The process in whose network namespace the inner ends of wires are: not one that scripts see."""
+        if self._hidden is None:
+            from twinnet.mininet.execution import start_process
+
+            self._hidden = start_process(["mnexec", "-cdn", "sleep", "infinity"]).pid
+            # It is in its namespace when it has become its program.
+            while os.readlink(f"/proc/{self._hidden}/exe") == os.readlink("/proc/self/exe"):  # noqa: PTH115
+                os.sched_yield()
+        return self._hidden
+
+    def leave(self, switches: Iterable[str], links: Iterable[Link]) -> None:
+        """Take switches and links out, and have that take effect."""
+        gone = {id(link) for link in links}
+        with self._lock:
+            for name in switches:
+                self._changed |= self._state.switches.pop(name, None) is not None
+            kept = [wire for wire in self._state.wires if id(wire.link) not in gone]
+            self._changed |= len(kept) < len(self._state.wires)
+            self._state.wires = kept
+        self.settle()
+
+    def link_added(self, link: Link) -> None:
+        """A link was made: what it joins may be part of the fabric."""
+        if any(wire.link is link for wire in self._state.wires) or self._state.switches:
+            self.topology_changed()
+
+    def link_deleted(self, link: Link) -> None:
+        """A link is gone."""
+        with self._lock:
+            self._state.wires = [wire for wire in self._state.wires if wire.link is not link]
+        self.topology_changed()
+
+    def topology_changed(self) -> None:
+        """Have the fabric built anew, soon or before the next command."""
+        if self._process is None and not self._state.switches and not self._state.wires:
+            return
+        with self._lock:
+            self._changed = True
+            if self._timer is None and os.getpid() == self._owner:
+                self._timer = threading.Timer(_SOON_S, self.settle)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def shaping_changed(self, intf: Intf) -> None:
+        """Have the line of `intf` follow its shaping, while it runs."""
+        with self._lock:
+            if self._process is not None and not self._changed:
+                self._process.shape(self._plan(), intf)
+
+    def settle(self) -> None:
+        """Have all changes take effect."""
+        if not self._changed or os.getpid() != self._owner:
+            return
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if not self._changed:
+                return
+            self._changed = False
+            plan = self._plan()
+            flows = self._process.flows() if self._process is not None else {}
+            if self._process is not None:
+                self._process.end()
+                self._process = None
+            if plan.switches or plan.lines:
+                debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")
+                self._process = FabricProcess(plan, flows)
+
+    def _plan(self) -> Plan:
+        switches = {
+            plan.name: replace(plan, ports={number: intf for number, intf in plan.ports.items() if _exists(intf, plan)})
+            for plan in self._state.switches.values()
+        }
+        lines: list[Line] = []
+        for wire in self._state.wires:
+            with contextlib.suppress(AttributeError):
+                lines.append(Line(wire.inner, wire.link.ends(), self._hidden or 0))
+        return Plan(switches, lines)
+
+    def end(self) -> None:
+        """End the fabric: no switch forwards any more."""
+        with self._lock:
+            self._state = _State()
+            self._changed = self._process is not None
+        self.settle()
+
+
+def _exists(intf: Intf, plan: SwitchPlan) -> bool:
+    """Whether the interface is there still: a script may have deleted it by itself."""
+    with in_network_of(plan.process):
+        try:
+            socket.if_nametoindex(intf.name)
+        except OSError:
+            return False
+    return True
+
+
+FABRIC = Fabric()
+"""The fabric of this process."""

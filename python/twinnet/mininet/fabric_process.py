@@ -1,0 +1,130 @@
+"""A fabric that runs: its lab process, the connections of its switches to controllers, and what can be asked of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from twinnet.control.targets import parse_target
+from twinnet.errors import LabError
+from twinnet.lab_process.process import LabProcess
+from twinnet.mininet import outside
+from twinnet.mininet.fabric_plan import Plan
+from twinnet.mininet.kernel import in_network_of
+
+if TYPE_CHECKING:
+    from twinnet.lab_process.connection import LabRequests
+    from twinnet.mininet.link import Intf
+
+__all__ = ["FabricProcess"]
+
+_PATIENCE_S = 5.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_COUNTED = re.compile(r"(duration|n_packets|n_bytes|idle_age|hard_age)=[^,\s]*,?\s*")
+_USUAL_QUEUE: dict[str, Any] = {"kind": "fifo", "limit_frames": 1000}
+_UNSHAPED: dict[str, Any] = {
+    "rate_bps": None,
+    "framing": "none",
+    "delay_ps": 0,
+    "jitter": None,
+    "reorder": False,
+    "loss": None,
+}
+
+
+class FabricProcess:
+    """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names."""
+
+    def __init__(self, plan: Plan, flows: dict[str, list[str]]) -> None:
+        self.spec: dict[str, Any] = plan.spec(flows)
+        self._ended = threading.Event()
+        self._process = LabProcess(None)
+        try:
+            self._offer(plan)
+            self.lab.request("start", network=self.spec, options={"interface": "auto"})
+            outside.promote(self._process.pid)
+        except BaseException:
+            self._process.end(_PATIENCE_S)
+            raise
+        for node in self.spec["nodes"]:
+            for target in node.get("controllers", ()):
+                work = threading.Thread(target=self._dial, args=(node["name"], target), daemon=True)
+                work.start()
+
+    @property
+    def lab(self) -> LabRequests:
+        """The connection to the lab process."""
+        return self._process.connection
+
+    @property
+    def name(self) -> str:
+        """The name of the lab."""
+        return self._process.name
+
+    def _offer(self, plan: Plan) -> None:
+        from twinnet import _core
+
+        for attached in plan.attached():
+            with in_network_of(attached.process):
+                try:
+                    packet, watch, index, mtu = _core.open_interface(attached.interface)
+                except _core.CoreError as error:
+                    name, message, remedy = error.args
+                    raise LabError(message, remedy, name) from None
+            try:
+                self.lab.request("interface.offer", (packet, watch), node=attached.node, index=index, mtu=mtu)
+            finally:
+                os.close(packet)
+                os.close(watch)
+
+    def _dial(self, switch: str, text: str) -> None:
+        """Keep `switch` connected to the controller at `text`."""
+        target = parse_target(text)
+        pause_s = _FIRST_PAUSE_S
+        while not self._ended.wait(pause_s if pause_s > _FIRST_PAUSE_S else 0):
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            try:
+                with outside.connect(target.address, target.port) as sock:
+                    fields = {"switch": switch, "target": text, "peer": "controller"}
+                    pending = self.lab.submit("controller.attach", [sock.fileno()], **fields)
+                pending.result()
+                pause_s = 2 * _FIRST_PAUSE_S
+            except (LabError, OSError):
+                if self.lab.closed:
+                    return
+
+    def flows(self) -> dict[str, list[str]]:
+        """Return the flows of all switches, as lines that add them."""
+        found: dict[str, list[str]] = {}
+        for node in self.spec["nodes"]:
+            if node["kind"] == "switch":
+                lines = self.lab.request("flows.dump", switch=node["name"])
+                found[node["name"]] = [
+                    _COUNTED.sub("", line).strip().replace(" actions=", ",actions=") for line in lines
+                ]
+        return found
+
+    def connected(self, switch: str) -> bool:
+        """Return whether `switch` has agreed on a version with a controller."""
+        rows = self.lab.request("controllers")
+        return any(row["switch"] == switch and row["version"] for row in rows)
+
+    def shape(self, plan: Plan, intf: Intf) -> None:
+        """Have the line of `intf` follow its shaping."""
+        for number, (at_b, at_a, sends, arrives) in enumerate(plan.links()):
+            link = self.spec["links"][number]
+            for sender, shaping, way, end in ((at_b, sends, "ba", "b"), (at_a, arrives, "ab", "a")):
+                if sender is not intf or (way == "ab" and not shaping.words()):
+                    continue
+                self.lab.request("link.set", link=number, direction=way, set={**_UNSHAPED, **shaping.direction()})
+                place = link[end]
+                self.lab.request(
+                    "queues.set", node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE
+                )
+
+    def end(self) -> None:
+        """End the lab process, and wait until it is gone."""
+        self._ended.set()
+        self._process.end(_PATIENCE_S)

@@ -1,0 +1,247 @@
+"""A machine of its own for a script: new user, PID, mount, network, IPC and UTS namespaces on the caller's files.
+
+Three processes stand between the caller and the script. The caller's own process stays outside: it writes the maps of
+users, passes signals on, and connects to controllers that run beside the machine (:mod:`twinnet.mininet.outside`). Its
+child makes the namespaces. The child of that is the first process of the machine; when it ends, by whatever cause, the
+kernel ends all others, and every interface goes with them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from twinnet.errors import LabError
+from twinnet.mininet import outside, programs
+from twinnet.mininet.kernel import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    MS_PRIVATE,
+    MS_REC,
+    die_with_parent,
+    mount,
+    unshare,
+)
+from twinnet.mininet.rtnetlink import take_up
+
+__all__ = ["MACHINE_VARIABLE", "inside", "run"]
+
+MACHINE_VARIABLE = "TWINNET_MININET_MACHINE"
+"""The variable that says that a process is in such a machine."""
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
+_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_REAL_TIME_PRIORITY = 99
+_OPEN_FILES = 1 << 20
+_NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
+_USER_NAMESPACES = (
+    "let users create user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+    "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); `twinnet doctor` tells what this machine permits"
+)
+_PROC = (
+    "container engines mask parts of /proc, and the kernel then permits no fresh one: start the container with "
+    "--security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run outside of it"
+)
+
+
+def inside() -> bool:
+    """Return whether this process is in a machine of a script."""
+    return os.environ.get(MACHINE_VARIABLE) == "1"
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run `command` in a machine of its own, and return its status (128 + signal when a signal ended it).
+
+    Parameters
+    ----------
+    command
+        The program and its arguments.
+    environment
+        Variables that it has beside those of this process.
+
+    Raises
+    ------
+    LabError
+        ``NamespacesRefused`` or ``ProcNotMounted``: what this machine does not permit, with the remedy.
+    """
+    _raise_limits()
+    door, inner_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    told, tell = os.pipe()
+    go, let_go = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            door.close()
+            os.close(let_go)
+            _make(command, dict(environment or {}), inner_door.fileno(), go, tell)
+        except BaseException as failure:
+            _fail(tell, failure)
+    for descriptor in (go, tell):
+        os.close(descriptor)
+    inner_door.close()
+    if os.read(told, 1) == b"n":
+        _write_maps(child)
+        os.write(let_go, b"g")
+    os.close(let_go)
+    failure = os.read(told, 4096).decode()
+    os.close(told)
+    status = _attend(child, door)
+    if failure:
+        name, message, remedy = failure.split("\n")
+        raise LabError(message, remedy, name)
+    return status
+
+
+def _raise_limits() -> None:
+    """Let the machine use real-time scheduling and many files, where we may: inside nobody has the right to that."""
+    for limit, wanted in ((resource.RLIMIT_RTPRIO, _REAL_TIME_PRIORITY), (resource.RLIMIT_NOFILE, _OPEN_FILES)):
+        soft, hard = resource.getrlimit(limit)
+        raised = wanted if limit == resource.RLIMIT_RTPRIO else soft
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (raised, max(hard, wanted)))
+
+
+def _fail(tell: int, failure: BaseException) -> NoReturn:
+    """Tell why the machine could not be made, and end."""
+    if isinstance(failure, LabError):
+        os.write(tell, "\n".join((failure.name, failure.message, failure.remedy)).encode())
+    else:
+        os.write(tell, f"MachineNotMade\nthe script's machine: {failure}\nrun `twinnet doctor`".encode())
+    os._exit(1)
+
+
+def _attend(child: int, door: socket.socket) -> int:
+    """Pass signals on and answer questions until `child` ends; return its status."""
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _OF_THE_TERMINAL}
+    ended = os.pidfd_open(child)
+    try:
+        with selectors.DefaultSelector() as selector, door:
+            selector.register(ended, selectors.EVENT_READ)
+            selector.register(door, selectors.EVENT_READ)
+            while True:
+                ready = [key.fd for key, _ in selector.select()]
+                if ended in ready:
+                    break
+                if door.fileno() in ready and not outside.answer(door):
+                    selector.unregister(door)
+        return _status(os.waitpid(child, 0)[1])
+    finally:
+        os.close(ended)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _status(wait_status: int) -> int:
+    code = os.waitstatus_to_exitcode(wait_status)
+    return 128 - code if code < 0 else code
+
+
+def _write_maps(child: int) -> None:
+    """Map users into the machine: all of them where we may, or else the caller alone, as its root."""
+    place = Path(f"/proc/{child}")
+    user, group = os.geteuid(), os.getegid()
+    if user == 0:
+        try:
+            for kind in ("uid_map", "gid_map"):
+                lines = [line.split() for line in Path(f"/proc/self/{kind}").read_text().splitlines()]
+                (place / kind).write_text("".join(f"{first} {first} {count}\n" for first, _, count in lines))
+            return
+        except OSError:
+            # Without the right to map others, our own user is mapped as for everybody.
+            pass
+    (place / "setgroups").write_text("deny")
+    (place / "uid_map").write_text(f"0 {user} 1\n")
+    (place / "gid_map").write_text(f"0 {group} 1\n")
+
+
+def _make(command: Sequence[str], environment: dict[str, str], door: int, go: int, tell: int) -> NoReturn:
+    """Make the namespaces and the first process of the machine, and end as that does."""
+    owner = os.getppid()
+    try:
+        unshare(_NAMESPACES)
+    except OSError as refused:
+        remedy = "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)"
+        remedy = remedy if refused.errno in (errno.ENOSPC, errno.EUSERS) else _USER_NAMESPACES
+        raise LabError(f"creating the script's namespaces: {refused.strerror}", remedy, "NamespacesRefused") from None
+    os.write(tell, b"n")
+    if os.read(go, 1) != b"g":
+        os._exit(1)
+    die_with_parent(signal.SIGKILL)
+    if os.getppid() != owner:
+        os._exit(1)
+    first = os.fork()
+    if first == 0:
+        try:
+            die_with_parent(signal.SIGKILL)
+            _be_first(command, environment, door, tell)
+        except BaseException as failure:
+            _fail(tell, failure)
+    os.close(tell)
+    _relay(first)
+    os._exit(_status(os.waitpid(first, 0)[1]))
+
+
+def _relay(to: int) -> None:
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(to, number)
+
+    for number in _PASSED_ON:
+        signal.signal(number, pass_on)
+    for number in _OF_THE_TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _be_first(command: Sequence[str], environment: dict[str, str], door: int, tell: int) -> NoReturn:
+    """Furnish the machine, start the command in it, and end as it does."""
+    mount("none", "/", "", MS_PRIVATE | MS_REC)
+    try:
+        mount("proc", "/proc", "proc", 0)
+        mount("sysfs", "/sys", "sysfs", 0)
+    except OSError as refused:
+        raise LabError(f"mounting /proc and /sys of the machine: {refused.strerror}", _PROC, "ProcNotMounted") from None
+    # The outer machine's Open vSwitch is out of reach.
+    if Path("/run/openvswitch").is_dir():
+        mount("twinnet", "/run/openvswitch", "tmpfs", 0)
+    programs.install()
+    take_up("lo")
+    variables = {**os.environ, **environment, MACHINE_VARIABLE: "1", outside.OUTSIDE_VARIABLE: str(door)}
+    variables["PATH"] = f"{programs.FOLDER}:{variables.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    variables.setdefault("SHELL", "/bin/bash")
+    # Interfaces of a script come and go; the fabric's warnings of it would stand among its output.
+    variables.setdefault("TWINNET_LOG", "error")
+    os.set_inheritable(door, True)
+    script = os.fork()
+    if script == 0:
+        for number in (*_PASSED_ON, *_OF_THE_TERMINAL):
+            signal.signal(number, signal.SIG_DFL)
+        os.set_inheritable(tell, False)
+        os.execvpe(command[0], list(command), variables)
+    os.close(tell)
+    os.close(door)
+    _relay(script)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == script:
+            os._exit(_status(status))

@@ -1,0 +1,116 @@
+"""What Mininet's parameters of links mean for a line of the fabric."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Shaping", "netem_time_ps"]
+
+_UNITS_PS = {
+    name: factor
+    for names, factor in (
+        (("s", "sec", "secs"), 10**12),
+        (("ms", "msec", "msecs"), 10**9),
+        (("us", "usec", "usecs"), 10**6),
+        (("ns", "nsec", "nsecs"), 10**3),
+    )
+    for name in names
+}
+_BARE_PS = 10**6
+"""The unit of a bare number for netem: a microsecond (tc(8))."""
+_TIME = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+_TBF_MS_AT_1_MBIT = 15.0 * 8
+_RED = {"min_bytes": 30000, "max_bytes": 35000, "limit_bytes": 1_000_000, "max_probability": 1.0}
+_RED_FRAME_BYTES = 1500
+
+
+def netem_time_ps(given: str | float) -> int | None:
+    """Return the time that netem reads in `given`, in picoseconds; ``None`` when it would refuse it. A bare number is
+    in microseconds."""
+    found = _TIME.fullmatch(str(given))
+    if found is None:
+        return None
+    unit = found[2].lower()
+    if unit and unit not in _UNITS_PS:
+        return None
+    return round(float(found[1]) * (_UNITS_PS[unit] if unit else _BARE_PS))
+
+
+@dataclass(frozen=True)
+class Shaping:
+    """How an interface sends.
+
+    Parameters
+    ----------
+    bw
+        Its rate in Mbit/s; ``None``: as fast as it goes.
+    delay, jitter
+        As they were given.
+    loss
+        In per cent.
+    queue
+        The queue in the form of the lab protocol; ``None``: a FIFO of 1000 frames.
+    red
+        ``ECN`` or ``RED``, where that is the queue; for :meth:`words`.
+    """
+
+    bw: float | None = None
+    delay: str | float | None = None
+    jitter: str | float | None = None
+    loss: float | None = None
+    queue: dict[str, Any] | None = None
+    red: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        bw: float | None,
+        delay: str | float | None,
+        jitter: str | float | None,
+        loss: float | None,
+        max_queue_size: float | None,
+        use_tbf: bool = False,
+        latency_ms: float | None = None,
+        enable_ecn: bool = False,
+        enable_red: bool = False,
+    ) -> Shaping:
+        """Return what these parameters of ``TCIntf.config`` mean."""
+        queue: dict[str, Any] | None = None
+        red = "ECN" if enable_ecn else "RED" if enable_red else ""
+        if max_queue_size is not None:
+            queue = {"kind": "fifo", "limit_frames": max(int(max_queue_size), 1)}
+        elif bw and red:
+            rate = {"rate_bps": round(bw * 1e6), "average_frame_bytes": _RED_FRAME_BYTES}
+            queue = {"kind": "red", **_RED, **rate, "gentle": False, "ecn": enable_ecn}
+        elif bw and use_tbf:
+            waiting_ms = latency_ms if latency_ms is not None else _TBF_MS_AT_1_MBIT / bw
+            queue = {"kind": "fifo", "limit_bytes": max(round(waiting_ms * bw * 125), 1600)}
+        return cls(bw or None, delay, jitter, loss, queue, red)
+
+    def direction(self) -> dict[str, Any]:
+        """Return the settings of a link's direction in the form of the lab protocol.
+
+        Rates count frames as ``tc`` does, without preamble, check sequence and gap (framing ``none``).
+        """
+        said: dict[str, Any] = {"framing": "none"}
+        if self.bw:
+            said["rate_bps"] = round(self.bw * 1e6)
+        delay_ps = netem_time_ps(self.delay) if self.delay else None
+        if delay_ps:
+            said["delay_ps"] = delay_ps
+        jitter_ps = netem_time_ps(self.jitter) if self.jitter else None
+        if jitter_ps and delay_ps:
+            said["jitter"], said["reorder"] = {"distribution": "uniform", "scale_ps": jitter_ps}, True
+        if self.loss and 0 < self.loss <= 100:
+            said["loss"] = {"model": "bernoulli", "probability": self.loss / 100}
+        return said
+
+    def words(self) -> str:
+        """Return what Mininet tells of it: ``10.00Mbit 5ms delay``."""
+        said = [f"{self.bw:.2f}Mbit"] if self.bw is not None else []
+        said += [f"{self.delay} delay"] if self.delay is not None else []
+        said += [f"{self.jitter} jitter"] if self.jitter is not None else []
+        said += [f"{self.loss:.5f}% loss"] if self.loss is not None else []
+        return " ".join(said + ([self.red] if self.red else []))

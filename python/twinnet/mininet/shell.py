@@ -1,0 +1,277 @@
+"""The shell of a node: one interactive bash on a terminal of its own, which keeps its folder, variables and jobs."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import pty
+import re
+import select
+import signal
+from collections.abc import Sequence
+from subprocess import PIPE, Popen
+from typing import IO, Any, ClassVar, cast
+
+from twinnet.mininet.execution import start_process
+from twinnet.mininet.log import debug, error, info, warn
+from twinnet.mininet.running import decode, encode, getincrementaldecoder, isShellBuiltin
+
+__all__ = ["Shell"]
+
+_PROMPT = chr(127)
+_PID = re.compile("\x01(\\d+)\r?\n")
+_JOB = re.compile(r"\[\d+\] \d+\r\n")
+
+
+class Shell:
+    """A shell in a network namespace.
+
+    Attributes
+    ----------
+    shell, pid
+        The process, and its number.
+    stdin, stdout
+        Our end of its terminal.
+    waiting
+        Whether a command runs whose output was not yet read to its end.
+    lastCmd, lastPid
+        The last command, and the number of its process where it was asked for.
+    """
+
+    inToNode: ClassVar[dict[int, Any]] = {}
+    outToNode: ClassVar[dict[int, Any]] = {}
+
+    def __init__(
+        self, name: str, inNamespace: bool, privateDirs: list[str | tuple[str, str]], waitExited: bool
+    ) -> None:
+        self.name = name
+        self.inNamespace = inNamespace
+        self.privateDirs = privateDirs
+        self.waitExited = waitExited
+        self.shell: Popen[bytes] | None = None
+        self.execed: bool = False
+        self.pid: int | None = None
+        self.stdin: IO[str] = None  # pyright: ignore[reportAttributeAccessIssue]
+        self.stdout: IO[str] = None  # pyright: ignore[reportAttributeAccessIssue]
+        self.lastPid: int | None = None
+        self.lastCmd: str | None = None
+        self.pollOut: select.poll = select.poll()
+        self.waiting: bool = False
+        self.readbuf: str = ""
+        self.decoder: codecs.IncrementalDecoder = getincrementaldecoder(errors="replace")
+        self.master: int = -1
+        self.slave: int = -1
+        self.startShell()
+        self.mountPrivateDirs()
+
+    @classmethod
+    def fdToNode(cls, fd: int) -> Any:
+        """Return the node whose shell has the descriptor `fd`."""
+        return cls.outToNode.get(fd) or cls.inToNode.get(fd)
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Start the shell; `mnopts` are options of ``mnexec``."""
+        if self.shell:
+            error(f"{self.name}: shell is already running\n")
+            return
+        options = (mnopts or "-cd") + ("n" if self.inNamespace else "")
+        bash = ["env", "PS1=" + _PROMPT, "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
+        self.master, self.slave = pty.openpty()
+        self.shell = self._popen(
+            ["mnexec", options, *bash], stdin=self.slave, stdout=self.slave, stderr=self.slave, close_fds=False
+        )
+        self.stdin = os.fdopen(self.master, "r")
+        self.stdout = self.stdin
+        self.pid = self.shell.pid
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.stdout.fileno()] = self
+        self.inToNode[self.stdin.fileno()] = self
+        self.execed = False
+        self.lastCmd, self.lastPid, self.readbuf = None, None, ""
+        while not self.read(1024).endswith(_PROMPT):
+            self.pollOut.poll()
+        self.waiting = False
+        self.cmd("unset HISTFILE; stty -echo; set +m")
+
+    def _popen(self, cmd: list[str], **params: Any) -> Popen[bytes]:
+        """Start the process of `cmd`; those that begin with ``mnexec`` enter a namespace without that program."""
+        return start_process(cmd, **params)
+
+    def mountPrivateDirs(self) -> None:
+        """Give the node its own folders."""
+        assert not isinstance(self.privateDirs, str)
+        for directory in self.privateDirs:
+            if isinstance(directory, tuple):
+                mount_point, private = directory[0], directory[1] % self.__dict__
+                self.cmd(f"mkdir -p {private}")
+                self.cmd(f"mkdir -p {mount_point}")
+                self.cmd(f"mount --bind {private} {mount_point}")
+            else:
+                self.cmd(f"mkdir -p {directory}")
+                self.cmd(f"mount -n -t tmpfs tmpfs {directory}")
+
+    def unmountPrivateDirs(self) -> None:
+        """Take the node's own folders away."""
+        for directory in self.privateDirs:
+            self.cmd("umount ", directory[0] if isinstance(directory, tuple) else directory)
+
+    def read(self, size: int = 1024) -> str:
+        """Return up to `size` characters of what the shell wrote; waits for the first."""
+        if len(self.readbuf) < size:
+            self.readbuf += self.decoder.decode(os.read(self.stdout.fileno(), size - len(self.readbuf)))
+        result, self.readbuf = self.readbuf[:size], self.readbuf[size:]
+        return result
+
+    def readline(self) -> str | None:
+        """Return a line of what the shell wrote, without its end; ``None`` while there is no whole one."""
+        self.readbuf += self.read(1024)
+        line, end, rest = self.readbuf.partition("\n")
+        if not end:
+            return None
+        self.readbuf = rest
+        return line
+
+    def write(self, data: str) -> None:
+        """Type `data` at the shell's terminal."""
+        os.write(self.stdin.fileno(), encode(data))
+
+    def terminate(self) -> None:
+        """End the shell and what it runs."""
+        self.unmountPrivateDirs()
+        if self.shell and self.shell.poll() is None:
+            os.killpg(self.shell.pid, signal.SIGHUP)
+        self.cleanup()
+
+    def cleanup(self) -> None:
+        """Close the shell's terminal, and wait until it has ended."""
+        if self.shell:
+            self.outToNode.pop(self.stdout.fileno(), None)
+            self.inToNode.pop(self.stdin.fileno(), None)
+            self.stdin.close()
+            os.close(self.slave)
+            if self.waitExited:
+                self.shell.wait()
+        self.shell = None
+
+    def waitReadable(self, timeoutms: float | None = None) -> list[tuple[int, int]] | None:
+        """Wait until there is output, at most `timeoutms` milliseconds; ``None``: some is there already."""
+        return self.pollOut.poll(timeoutms) if not self.readbuf else None
+
+    def before_command(self) -> None:
+        """Called before each command."""
+
+    def sendCmd(self, *args: Any, **kwargs: Any) -> None:
+        """Start a command: a text, a list, or several words. Read what it writes by :meth:`monitor` or
+        :meth:`waitOutput`.
+
+        Parameters
+        ----------
+        kwargs
+            ``printPid=True`` has `lastPid` set.
+        """
+        assert self.shell and not self.waiting
+        words: Sequence[Any] = cast("Sequence[Any]", args[0] if len(args) == 1 and isinstance(args[0], list) else args)
+        cmd = " ".join(str(word) for word in words)
+        if not re.search(r"\w", cmd):
+            cmd = "echo -n"
+        self.before_command()
+        self.lastCmd = cmd
+        if cmd.endswith("&"):
+            cmd += ' printf "\\001%d\\012" $! '
+        elif kwargs.get("printPid", False) and not isShellBuiltin(cmd):
+            cmd = "mnexec -p " + cmd
+        self.write(cmd + "\n")
+        self.lastPid = None
+        self.waiting = True
+
+    def sendInt(self, intr: str = chr(3)) -> None:
+        """Interrupt the command that runs."""
+        debug(f"sendInt: writing chr({ord(intr)})\n")
+        self.write(intr)
+
+    def monitor(self, timeoutms: float | None = None, findPid: bool = True) -> str:
+        """Return what the command wrote since; `waiting` is false afterwards when it has ended.
+
+        Parameters
+        ----------
+        timeoutms
+            How long the first output is waited for, in milliseconds; ``None``: for as long as it takes.
+        findPid
+            Whether `lastPid` is looked for.
+        """
+        ready = self.waitReadable(timeoutms)
+        if ready is not None and not ready:
+            return ""
+        data = self.read(1024)
+        if findPid and chr(1) in data:
+            data = _JOB.sub("", data)
+            while (found := _PID.search(data)) is None:
+                data += self.read(1024)
+            self.lastPid = int(found[1])
+            data = _PID.sub("", data)
+        if _PROMPT in data:
+            self.waiting = False
+            data = data.replace(_PROMPT, "")
+        return data
+
+    def waitOutput(self, verbose: bool = False, findPid: bool = True) -> str:
+        """Wait until the command ends and return what it wrote; with `verbose` it is also shown as it comes."""
+        log = info if verbose else debug
+        output = ""
+        while self.waiting:
+            data = self.monitor(findPid=findPid)
+            output += data
+            log(data)
+        return output
+
+    def cmd(self, *args: Any, **kwargs: Any) -> str | None:
+        """Run a command and return what it writes; ``verbose=True`` also shows it."""
+        verbose = bool(kwargs.get("verbose", False))
+        (info if verbose else debug)(f"*** {self.name} : {args}\n")
+        if self.shell is None:
+            warn(f"({self} exited - ignoring cmd{args})\n")
+            return None
+        self.sendCmd(*args, **kwargs)
+        return self.waitOutput(verbose)
+
+    def cmdPrint(self, *args: Any) -> str | None:
+        """Run a command, show what it writes, and return it."""
+        return self.cmd(*args, verbose=True)
+
+    def popen(self, *args: Any, **kwargs: Any) -> Popen[Any]:
+        """Return a process of its own in the node's namespaces.
+
+        Parameters
+        ----------
+        args
+            A text that is split at blanks, a list, or several words.
+        kwargs
+            Those of `subprocess.Popen`; ``shell=True`` gives the text to a shell. Both outputs are pipes unless said
+            otherwise.
+        """
+        settings: dict[str, Any] = {"stdout": PIPE, "stderr": PIPE, "mncmd": ["mnexec", "-da", str(self.pid)], **kwargs}
+        shell = settings.pop("shell", False)
+        cmd: list[Any]
+        if len(args) != 1:
+            cmd = list(args)
+        elif isinstance(args[0], (list, tuple)):
+            cmd = [*args[0]]
+        elif isinstance(args[0], str):
+            cmd = [args[0]] if shell else args[0].split()
+        else:
+            raise Exception("popen() requires a string or list")
+        if shell:
+            cmd = [os.environ.get("SHELL", "/bin/sh"), "-c", " ".join(str(word) for word in cmd)]
+        self.before_command()
+        return self._popen([*settings.pop("mncmd"), *(str(word) for word in cmd)], **settings)
+
+    def pexec(self, *args: Any, **kwargs: Any) -> tuple[str, str, int]:
+        """Run a process of its own, and return both outputs and its status."""
+        process = self.popen(*args, stdin=PIPE, stdout=PIPE, stderr=PIPE, **kwargs)
+        out, err = process.communicate()
+        return _text(out), _text(err), process.wait()
+
+
+def _text(given: bytes | str | None) -> str:
+    return decode(given) if isinstance(given, bytes) else given or ""

@@ -1,0 +1,70 @@
+"""Terminals of nodes on an X display; without one nothing is opened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from subprocess import Popen
+from typing import Any
+
+from twinnet.mininet.base_node import Node
+from twinnet.mininet.log import error
+
+__all__ = ["cleanUpScreens", "makeTerm", "makeTerms", "runX11", "tunnelX11"]
+
+_WORDS = {
+    "xterm": ["xterm", "-title", "{title}", "-display", "{display}", "-e"],
+    "gterm": ["gnome-terminal", "--title", "{title}", "--display", "{display}", "-e"],
+}
+
+
+def tunnelX11(node: Node, display: str | None = None) -> tuple[str | None, Popen[Any] | None]:
+    """Return the display that programs of `node` can use, and the process that joins it to ours, if one is needed: a
+    display of this machine is reached by its socket."""
+    found = display or os.environ.get("DISPLAY")
+    if not found:
+        error("Error: Cannot connect to display\n")
+        return None, None
+    host, _, screen = found.partition(":")
+    if host in ("", "unix"):
+        return found, None
+    port = 6000 + int(float(screen))
+    outside = f"mnexec -a 1 socat STDIO TCP:{host}:{port}".replace(":", r"\:")
+    return f"localhost:{screen}", node.popen(["socat", f"TCP-LISTEN:{port},fork,reuseaddr", f"EXEC:'{outside}'"])
+
+
+def makeTerm(
+    node: Node, title: str = "Node", term: str = "xterm", display: str | None = None, cmd: str = "bash"
+) -> list[Popen[Any]]:
+    """Open a terminal with `cmd` in `node`; return its processes."""
+    if term not in _WORDS:
+        error(f"invalid terminal type: {term}\n")
+        return []
+    found, tunnel = tunnelX11(node, display)
+    if found is None:
+        return []
+    words = [word.format(title=f'"{title}: {node.name}"', display=found) for word in _WORDS[term]]
+    if shutil.which(words[0]) is None:
+        error(f"{words[0]} is not installed\n")
+        return [tunnel] if tunnel else []
+    opened = node.popen([*words, f"env TERM=ansi {cmd}"])
+    return [tunnel, opened] if tunnel else [opened]
+
+
+def runX11(node: Node, cmd: Any) -> list[Popen[Any]]:
+    """Run a program with windows in `node`; return its processes."""
+    found, tunnel = tunnelX11(node)
+    if found is None:
+        return []
+    process = node.popen(cmd)
+    return [tunnel, process] if tunnel else [process]
+
+
+def cleanUpScreens() -> None:
+    """Do nothing: what is left over ends with this machine."""
+
+
+def makeTerms(nodes: Iterable[Node], title: str = "Node", term: str = "xterm") -> list[Popen[Any]]:
+    """Open a terminal for each of `nodes`; return their processes."""
+    return [process for node in nodes for process in makeTerm(node, title, term)]

@@ -1,0 +1,273 @@
+"""Scripts written for Mininet, run unchanged: nodes, links, switches, measurements, and the machine around them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import COMMAND, run_script, twinnet
+
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+
+def test_all_hosts_of_a_topology_reach_each_other_by_the_default_controller(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        from mininet.topo import LinearTopo
+        net = Mininet(topo=LinearTopo(3), waitConnected=True)
+        net.start()
+        print("lost", net.pingAll())
+        net.stop()
+        """,
+    )
+    assert done.stdout == "lost 0.0\n", done.stderr
+    assert "*** Results: 0% dropped (6/6 received)\n" in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_node_keeps_its_shell_with_folder_variables_and_jobs(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        net = Mininet()
+        h = net.addHost("h1", ip="10.0.0.7/24")
+        h.cmd("cd /tmp; A=three")
+        print(h.cmd("pwd").strip(), h.cmd("echo $A").strip())
+        h.cmd("sleep 100 &")
+        print(h.lastPid == int(h.cmd("echo $!")), "sleep 100" in h.cmd("jobs"))
+        h.cmd("kill %sleep; wait")
+        print(repr(h.cmd("jobs")), h.cmd("ps -o args= -p", h.pid).split()[-1])
+        h.sendCmd("sleep 100")
+        h.sendInt()
+        print(repr(h.waitOutput()), h.waiting)
+        print(h.pexec("sh", "-c", "echo out; echo err >&2; exit 3"))
+        print(h.popen("cat", stdin=-1).communicate(b"through")[0])
+        print(h.cmd("mnexec -a", h.pid, "ls /sys/class/net").split(), repr(h))
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "/tmp three", done.stderr
+    assert lines[1] == "True True"
+    assert lines[2] == "'' mininet:h1"
+    assert lines[3].endswith("False")
+    assert lines[4:6] == ["('out\\n', 'err\\n', 3)", "b'through'"]
+    assert re.fullmatch(r"\['lo'\] <Host h1:  pid=\d+> ", lines[6])
+
+
+def test_shaped_lines_have_their_delays_between_hosts_and_through_switches(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        net = Mininet(switch=OVSBridge, link=TCLink, controller=None)
+        h1, h2, s1 = net.addHost("h1"), net.addHost("h2"), net.addSwitch("s1")
+        r1, r2 = net.addHost("r1", ip="10.9.0.1/24"), net.addHost("r2", ip="10.9.0.2/24")
+        net.addLink(h1, s1, delay="15ms")
+        net.addLink(h2, s1)
+        net.addLink(r1, r2, delay="10ms", bw=100)
+        net.start()
+        for host, to in ((h1, "10.0.0.2"), (r1, "10.9.0.2")):
+            host.cmd("ping -c1", to)
+            print(host.cmd("ping -c5 -i0.2 -q", to).split("\\n")[-2])
+        """,
+    )
+    trips = [float(text) for text in re.findall(r"mdev = ([0-9.]+)/", done.stdout)]
+    # The shortest round trip is the delay of both ways, and at most a few frames' handling more.
+    assert 30 <= trips[0] < 31.5, done.stdout + done.stderr
+    assert 20 <= trips[1] < 21.5
+
+
+@pytest.mark.quiet
+def test_both_ends_of_iperf_tell_the_rate_of_a_shaped_link(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from functools import partial
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2, lopts=dict(bw=10)), switch=OVSBridge, link=TCLink, controller=None)
+        net.start()
+        print(net.iperf(fmt="m", seconds=5))
+        net.stop()
+        """,
+    )
+    rates = [float(text) for text in re.findall(r"([0-9.]+) mbits/sec", done.stdout.lower())]
+    assert len(rates) == 2, done.stdout + done.stderr
+    assert all(9.3 <= rate <= 9.8 for rate in rates), rates
+
+
+def test_links_go_down_and_up_and_shaping_changes_while_the_network_runs(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        net = Mininet(switch=OVSBridge, link=TCLink, controller=None)
+        h1, h2, s1 = net.addHost("h1"), net.addHost("h2"), net.addSwitch("s1")
+        link = net.addLink(h1, s1)
+        net.addLink(h2, s1)
+        net.start()
+        print(net.ping([h1, h2]))
+        net.configLinkStatus("h1", "s1", "down")
+        print(net.ping([h1, h2], timeout="0.5"))
+        net.configLinkStatus("h1", "s1", "up")
+        print(net.ping([h1, h2]))
+        link.intf2.config(delay="40ms")
+        print(40 <= float(h1.cmd("ping -c1 10.0.0.2").split("min/avg/max/mdev = ")[1].split("/")[0]) < 45)
+        h3 = net.addHost("h3", ip="10.0.0.33/8")
+        net.addLink(h3, s1)
+        s1.attach("s1-eth3")
+        h3.configDefault()
+        print(net.ping([h2, h3]))
+        net.delLinkBetween(h2, s1)
+        print(net.ping([h1, h3]))
+        """,
+    )
+    assert done.stdout.split() == ["0.0", "100.0", "0.0", "True", "0.0", "0.0"], done.stdout + done.stderr
+
+
+def test_a_controller_that_is_not_there_lets_only_flows_forward_and_one_in_the_machine_joins(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.node import RemoteController
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2), controller=lambda name: RemoteController(name, port=17654))
+        net.start()
+        print(net.waitConnected(timeout=0.1), net.pingAll(timeout="0.3"))
+        with subprocess.Popen(["controller", "ptcp:17654"]) as program:
+            # On a busy machine the controller may say what to do some seconds after it has joined.
+            print(net.waitConnected(timeout=20), min(net.pingAll(timeout="1") for _ in range(5)))
+            program.kill()
+        """,
+    )
+    assert done.stdout.split() == ["False", "100.0", "True", "0.0"], done.stderr
+    assert "Unable to contact the remote controller at 127.0.0.1:17654" in done.stderr
+
+
+def test_a_controller_beside_the_machine_is_reached_too(tmp_path: Path) -> None:
+    script = """
+        import sys
+        from mininet.net import Mininet
+        from mininet.node import RemoteController
+        from mininet.topo import SingleSwitchTopo
+        remote = RemoteController("c0", ip="127.0.0.1", port=int(sys.argv[1]))
+        net = Mininet(topo=SingleSwitchTopo(2), controller=remote)
+        net.start()
+        print(net.waitConnected(timeout=20), net.pingAll())
+        """
+    module = [COMMAND[0], "-P", "-m", "twinnet.mininet.learning_controller", "ptcp:17653"]
+    with subprocess.Popen(module) as program:
+        done = run_script(tmp_path, script, "17653")
+        program.kill()
+    assert done.stdout.split() == ["True", "0.0"], done.stderr
+
+
+def test_what_mininet_ignores_is_told_once_and_refused_when_strict(tmp_path: Path) -> None:
+    script = """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        net = Mininet()
+        one, other = net.addHost("h1"), net.addHost("h2")
+        net.addLink(one, other, bw=10)
+        net.addLink(one, other, bw=10)
+        net.addLink(one, other, cls=TCLink, delay=5)
+        print("made")
+        """
+    done = run_script(tmp_path, script)
+    assert done.stdout == "made\n"
+    assert done.stderr.count("bw given to a plain link, which Mininet ignores") == 1
+    assert "delay=5 has no unit, and tc reads microseconds" in done.stderr
+
+    refused = twinnet("mininet", "--strict", str(tmp_path / "script.py"), folder=tmp_path)
+    assert refused.returncode == 1
+    assert "use link=TCLink" in refused.stderr
+
+
+def test_a_script_that_raises_ends_with_its_own_traceback_and_one_that_exits_with_its_status(tmp_path: Path) -> None:
+    raised = run_script(tmp_path, "from mininet.net import Mininet\n\ndef fail():\n    raise KeyError('a')\n\nfail()\n")
+    assert raised.returncode == 1
+    assert raised.stderr.startswith("Traceback (most recent call last):\n")
+    assert "importlib" not in raised.stderr
+    assert "twinnet/mininet/script.py" not in raised.stderr
+    assert raised.stderr.endswith("KeyError: 'a'\n")
+    assert run_script(tmp_path, "import sys; print(sys.argv[1:]); sys.exit(7)", "a", "-b").returncode == 7
+    old = run_script(tmp_path, "print 'hello'\n")
+    assert old.returncode == 1
+    assert "is written for Python 2" in old.stderr
+
+
+def test_the_script_has_a_machine_of_its_own_with_the_callers_files(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import os, subprocess
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2), controller=None)
+        print(os.geteuid(), sorted(os.listdir("/sys/class/net")), os.getcwd())
+        print(subprocess.getoutput("sudo -E A=3 whoami; which mn; ps ax -o args= | grep -c '[m]ininet:h'"))
+        open("written", "w").write(net["h1"].cmd("echo by a host"))
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"0 ['lo', 's1-eth1', 's1-eth2'] {tmp_path}", done.stderr
+    assert lines[1] == "root"
+    assert lines[2].endswith("/mn")
+    assert lines[3] == "2"
+    assert (tmp_path / "written").read_text().strip() == "by a host"
+
+
+def test_nothing_is_left_of_a_script_that_is_killed_or_stops_nothing(tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}"
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import time\nfrom mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(topo=SingleSwitchTopo(2))\nnet.start()\n"
+        f"net['h1'].cmd('bash -c \"exec -a {mark} sleep 1000\" &')\n"
+        "print('ready', flush=True)\ntime.sleep(1000)\n"
+    )
+    before = interfaces()
+    with subprocess.Popen([*COMMAND, "mininet", str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert len(processes(mark)) == 1
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while processes(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes(mark) == []
+    assert interfaces() == before
+
+
+def interfaces() -> list[str]:
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def processes(mark: str) -> list[str]:
+    found: list[str] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == mark.encode():
+                found.append(folder.name)
+    return found

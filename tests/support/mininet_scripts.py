@@ -1,0 +1,26 @@
+"""Scripts of Mininet for tests: run in a machine of their own, with what they print."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+COMMAND = (sys.executable, "-P", "-c", "import sys; from twinnet.cli import main; sys.exit(main())")
+"""``twinnet``, whether or not it is on the path."""
+_PATIENCE_S = 120
+
+
+def twinnet(*arguments: str, folder: Path | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run ``twinnet`` with `arguments` in `folder`, with `given` on its standard input."""
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, input=given, capture_output=True, text=True, timeout=_PATIENCE_S
+    )
+
+
+def run_script(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script `text` with `arguments`."""
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return twinnet("mininet", str(path), *arguments, folder=folder)
