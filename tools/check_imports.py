@@ -29,6 +29,7 @@ PYTHON_ORDER = (
     "guest",
     "units",
     "ranges",
+    "schema_texts",
     "settings",
     "yaml_source",
     "deliveries",

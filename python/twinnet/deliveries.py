@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 
 from twinnet.errors import BadFile, BadValue, did_you_mean, reason
 from twinnet.given_files import read_given
+from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting
 from twinnet.units import Duration, Rate, duration_ps, rate_bps
 
@@ -345,6 +346,8 @@ class DeliveryTraceSetting(Setting):
             "users": {"type": "integer"},
             "seed": {"type": "integer"},
         }
+        for name, text in docstring_texts(DeliveryTrace.fading).items():
+            fields[name] = fields[name] | {"description": text}
         moments = {
             "type": "array",
             "items": {"type": "integer", "minimum": 0},

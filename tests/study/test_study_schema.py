@@ -1,10 +1,13 @@
 """The published JSON schema of study files: current, and in agreement with what is read."""
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from twinnet.network.topology_file import json_schema
 from twinnet.study.resolution import built_in_studies
 from twinnet.study.specification import study_json_schema
 from twinnet.yaml_source import load_yaml
@@ -39,3 +42,29 @@ def test_the_schema_refuses_mistakes(path, value):
     target[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, study_json_schema())
+
+
+def undescribed(schema: Any, place: str = "") -> Iterator[str]:
+    """The places of properties that an editor could say nothing about."""
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            yield from (f"{place}/{name}" for name, one in properties.items() if not one.get("description"))
+        for key, value in schema.items():
+            yield from undescribed(value, f"{place}/{key}")
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from undescribed(one, place)
+
+
+@pytest.mark.parametrize("schema", [study_json_schema, json_schema])
+def test_the_schema_says_of_every_key_what_it_is(schema: Callable[[], Any]) -> None:
+    assert list(undescribed(schema())) == []
+
+
+def test_a_key_says_what_the_docstring_of_its_class_says() -> None:
+    found = study_json_schema()["$defs"]
+    assert found["Codel"]["properties"]["target"]["description"] == "The standing delay that is accepted, with unit."
+    assert found["DirectionModel"]["properties"]["delay"]["description"].startswith("Propagation delay")
+    assert found["VxlanModel"]["properties"]["mtu"]["description"].startswith("The underlay's MTU in bytes")
+    assert found["TwinSettings"]["description"].endswith("`5 % or 1 Mbit`.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from twinnet.errors import BadValue, NotAvailable
 from twinnet.given_files import read_given
+from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting
 
 if TYPE_CHECKING:
@@ -137,10 +138,12 @@ class _PemFiles(Setting):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: a mapping."""
         path = {"type": "string", "minLength": 1}
+        texts = docstring_texts(Tls)
+        paths = {name: path | {"description": texts[name]} for name in ("private_key", "certificate", "ca_cert")}
         return {
             "type": "object",
             "description": "Paths of PEM files for control channels over TLS, seen from where the program was started.",
-            "properties": {"private_key": path, "certificate": path, "ca_cert": path},
+            "properties": paths,
             "required": ["private_key", "certificate"],
             "additionalProperties": False,
         }

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import way_ps
+from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting
 from twinnet.units import probability, share_of_frames
 
@@ -178,8 +179,13 @@ class JitterSetting(Setting):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: text, or the fields of `Jitter` or of `JitterTable`."""
-        scale = {"scale": {"type": "string"}, "distribution": {"enum": list(DISTRIBUTIONS)}}
-        values = {"values": {"type": "array", "items": {"type": "string"}, "minItems": 1}}
+        of_jitter, of_table = docstring_texts(Jitter), docstring_texts(JitterTable)
+        scale = {
+            "scale": {"type": "string", "description": of_jitter["scale"]},
+            "distribution": {"enum": list(DISTRIBUTIONS), "description": of_jitter["distribution"]},
+        }
+        items = {"type": "string"}
+        values = {"values": {"type": "array", "items": items, "minItems": 1, "description": of_table["values"]}}
         return {
             "anyOf": [
                 {"type": "string", "examples": ["1 ms", "1 ms normal"]},
@@ -201,7 +207,7 @@ class LossSetting(Setting):
         """Return the JSON schema: a share, or the fields of `GilbertElliott`."""
         chain: dict[str, Any] = {
             "type": "object",
-            "properties": {name: {} for name in _CHAIN},
+            "properties": {name: {"description": docstring_texts(GilbertElliott)[name]} for name in _CHAIN},
             "required": list(_CHAIN[:2]),
             "additionalProperties": False,
         }

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.deliveries import DeliveryTrace, named_traces
 from twinnet.errors import UsageError
 from twinnet.network.network import Network
+from twinnet.schema_texts import with_texts
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema of network files."""
     from twinnet.network.topology_schema import NetworkModel
 
-    schema = NetworkModel.model_json_schema()
+    schema = cast(dict[str, Any], with_texts(NetworkModel.model_json_schema()))
     return schema | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "twinnet network"}
 
 

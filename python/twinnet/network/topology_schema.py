@@ -34,6 +34,7 @@ from twinnet.network.machines import checked_command, checked_target
 from twinnet.network.switch_settings import SWITCH_DEFAULTS, DatapathNumber, SwitchOptions
 from twinnet.network.tunnels import TUNNEL_DEFAULTS, TUNNEL_KINDS, tunnel_from_mapping
 from twinnet.ranges import moment_ps
+from twinnet.schema_texts import attribute_texts
 
 __all__ = [
     "ControllerModel",
@@ -106,9 +107,14 @@ def _fields_of(settings: type, defaults: Mapping[str, Any], but: Collection[str]
     """Return the fields of a model of the keys of a ``TypedDict``, without those that files write in another way."""
     hints = typing.get_type_hints(settings, include_extras=True)
     needed = getattr(settings, "__required_keys__", frozenset[str]())
-    return {
-        name: (hint, ... if name in needed else defaults.get(name)) for name, hint in hints.items() if name not in but
-    }
+
+    def field_of(name: str) -> Any:
+        def tell(schema: dict[str, Any]) -> None:
+            schema.setdefault("description", attribute_texts(settings)[name])
+
+        return Field(... if name in needed else defaults.get(name), json_schema_extra=tell)
+
+    return {name: (hint, field_of(name)) for name, hint in hints.items() if name not in but}
 
 
 _Forwarding = create_model(
@@ -117,14 +123,37 @@ _Forwarding = create_model(
 
 
 class RouterModel(_Forwarding):
-    """A host that forwards."""
+    """A host that forwards.
+
+    Attributes
+    ----------
+    routes
+        Its routes besides those of its interfaces.
+    sysctls
+        Kernel settings under `net.`, such as `net.ipv4.tcp_congestion_control: cubic`.
+    """
 
     routes: Annotated[list[RouteModel], Field(default_factory=list)]
     sysctls: Annotated[dict[str, str | int], Field(default_factory=dict)]
 
 
 class HostModel(RouterModel):
-    """A host."""
+    """A host.
+
+    Attributes
+    ----------
+    routes
+        Its routes besides those of its interfaces.
+    sysctls
+        Kernel settings under `net.`, such as `net.ipv4.tcp_congestion_control: cubic`.
+    ip, ip6
+        The address of its first interface with prefix length; `false` for none. Host number N gets 10.0.0.N/8 and
+        fd00::N/64 where nothing is given.
+    mac
+        The MAC of its first interface; default: 00:00:00:00:00:0N.
+    gateway
+        The next hop of its default route.
+    """
 
     ip: str | Literal[False] | None = None
     ip6: str | Literal[False] | None = None
@@ -136,7 +165,19 @@ _Machine = create_model("_Machine", __base__=_Strict, **_fields_of(ModelOptions,
 
 
 class MachineModel(_Machine):
-    """A physical machine as a host: an agent on it runs the apps on the real clock."""
+    """A physical machine as a host: an agent on it runs the apps on the real clock.
+
+    Attributes
+    ----------
+    ssh
+        How the machine is reached: a host or `user@host` of your SSH configuration.
+    interface
+        Its interface to the network that is measured.
+    address
+        The addresses of that interface, with prefix lengths.
+    command
+        The command that starts twinnet there.
+    """
 
     ssh: Annotated[str, AfterValidator(checked_target)]
     interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
@@ -148,7 +189,15 @@ _Switch = create_model("_Switch", __base__=_Strict, **_fields_of(SwitchOptions, 
 
 
 class SwitchModel(_Switch):
-    """A switch."""
+    """A switch.
+
+    Attributes
+    ----------
+    dpid
+        Its datapath identifier; default: its number.
+    flows
+        Flows in the syntax of `ovs-ofctl`, which it has from the start.
+    """
 
     dpid: DatapathNumber | None = None
     # What a flow may say depends on the kind, which stands before it.
@@ -156,7 +205,13 @@ class SwitchModel(_Switch):
 
 
 class InterfaceModel(_Strict):
-    """An existing interface of the machine."""
+    """An existing interface of the machine.
+
+    Attributes
+    ----------
+    interface
+        Its name, such as `eth1`.
+    """
 
     interface: Annotated[str, AfterValidator(addressing.checked_real_interface)]
 
@@ -165,7 +220,15 @@ _Controller = create_model("_Controller", __base__=_Strict, **_fields_of(Control
 
 
 class ControllerModel(_Controller):
-    """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app)."""
+    """The controller of the switches that name none: a program (connect, run), or one in the lab's process (app).
+
+    Attributes
+    ----------
+    connect
+        Where the program listens, such as `tcp:127.0.0.1:6653`.
+    app
+        One in the lab's process: `learning`, or `module:name` of your own.
+    """
 
     connect: str | None = None
     app: str | None = None
@@ -205,7 +268,15 @@ class VxlanModel(_Vxlan):
 
 
 class TunnelModel(_Strict):
-    """The tunnel that carries a link's frames over an underlay: one of the kinds."""
+    """The tunnel that carries a link's frames over an underlay: one of the kinds.
+
+    Attributes
+    ----------
+    gre
+        Ethernet in GRE (RFC 2784, RFC 2890).
+    vxlan
+        Ethernet in VXLAN (RFC 7348).
+    """
 
     gre: GreModel | None = None
     vxlan: VxlanModel | None = None
@@ -227,14 +298,35 @@ class _LineModel(_LineOptions):
 
 
 class LinkModel(_LineModel):
-    """A link; its two nodes are in ``between``."""
+    """A link.
+
+    Attributes
+    ----------
+    between
+        The names of its two ends, the first and the second.
+    tunnel
+        The tunnel that carries its frames over an underlay, whose settings the rate, the queue and the impairments
+        then are.
+    a_to_b, b_to_a
+        Settings of the direction from the first or the second end, over the others.
+    """
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
     tunnel: TunnelModel | None = None
 
 
 class FarTunnelModel(_LineModel):
-    """A tunnel to another speaker at a new port of a node, and the settings of the link between."""
+    """A tunnel to another speaker at a new port of a node, and the settings of the link between.
+
+    Attributes
+    ----------
+    through
+        The kind of tunnel and its settings.
+    name
+        The name of the far end; default: one that is made.
+    a_to_b, b_to_a
+        Settings of the direction from the node or from the far end, over the others.
+    """
 
     at: Annotated[str, Field(description="A switch or host.")]
     through: TunnelModel
@@ -254,7 +346,19 @@ class LineChangeModel(_LineChange):
 
 
 class ChangeModel(_Strict):
-    """A change of a link after the start."""
+    """A change of a link after the start.
+
+    Attributes
+    ----------
+    at
+        When, after the start, such as `10 s`.
+    link
+        The names of the link's ends.
+    direction
+        `both`; `ab`: from the first of these ends; `ba`: from the second.
+    set
+        The settings that change.
+    """
 
     at: MomentText
     link: Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -263,7 +367,17 @@ class ChangeModel(_Strict):
 
 
 class PlaceModel(_Strict):
-    """A machine that carries a part of the network."""
+    """A machine that carries a part of the network.
+
+    Attributes
+    ----------
+    ssh
+        How the machine is reached: a host or `user@host` of your SSH configuration.
+    address
+        Its address in the network between the machines; default: that which SSH uses.
+    command
+        The command that starts twinnet there.
+    """
 
     ssh: Annotated[str, AfterValidator(checked_target)]
     address: str | None = None
@@ -277,7 +391,31 @@ def _template(text: str) -> str:
 
 
 class NetworkModel(_Strict):
-    """A network: a template, or nodes and links, or a template and what is added to it."""
+    """A network: a template, or nodes and links, or a template and what is added to it.
+
+    Attributes
+    ----------
+    template
+        A template with its numbers, such as `tree,2,3`.
+    link_defaults
+        Settings of all links that do not give their own.
+    seed
+        Of all random numbers of the network.
+    hosts, routers, switches
+        Its nodes by their names.
+    machines
+        Physical machines as hosts.
+    interfaces
+        Existing interfaces of this machine as nodes.
+    controller
+        The controller of the switches that name none.
+    links
+        What joins the nodes.
+    tunnels
+        Tunnels to speakers outside.
+    schedule
+        Changes of links after the start.
+    """
 
     template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None

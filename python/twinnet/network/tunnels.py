@@ -109,10 +109,12 @@ Vni = Annotated[int, Whole(most=(1 << 24) - 1)]
 
 class _Gre(GreOptions, total=False):
     key: GreKey | None
+    """The key in the GRE header; ``None``: none."""
 
 
 class _Vxlan(VxlanOptions):
     vni: Vni
+    """The network identifier in the VXLAN header."""
 
 
 TUNNEL_KINDS: dict[str, type] = {"gre": _Gre, "vxlan": _Vxlan}

@@ -48,6 +48,14 @@ class Measurement(_Strict):
         One of `twinnet.study.quantities.QUANTITIES`, which say what they mean.
     title
         Its name in figures and tables; default: its key in words.
+    text
+        What it is, in words, for the report.
+    per
+        One value for each `protocol`, or for each `flow`.
+    interval
+        The length of the intervals of a rate.
+    ports
+        The ports whose rate is measured, such as `s1-eth2`.
     layer
         `payload`: bytes that the application reads (goodput); `network`: packets with the headers of IP; `link`: frames
         with the Ethernet header; `wire`: also padding, preamble, FCS and inter-frame gap.

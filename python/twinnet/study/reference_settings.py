@@ -32,7 +32,17 @@ class _Strict(BaseModel):
 
 
 class ReferenceMetric(_Strict):
-    """A metric of the table: its measurement, its published unit, and the physics behind its figures."""
+    """A metric of the table.
+
+    Attributes
+    ----------
+    measurement
+        The measurement of the study that it is compared with.
+    unit
+        The unit of the published figures.
+    physics
+        By the statistic, the physics behind its figures.
+    """
 
     measurement: ParameterName
     unit: Literal["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "s", "ms", "us", "1", "%"]
@@ -47,6 +57,10 @@ class Reference(_Strict):
     file
         Its name. Lines that begin with `#` tell its source; then a head with `metric`, `network`, at least one of
         `mean`, `min`, `max`, `variance`, `std`, and columns that name the case.
+    text
+        What the table is, in words.
+    source
+        Where it was published.
     truth, rival
         Values of `network`: what the study is to come close to, and what it is to be closer than.
     select

@@ -14,6 +14,7 @@ from twinnet.errors import BadValue, did_you_mean
 from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkModel
 from twinnet.qos import Queue
 from twinnet.ranges import LONGEST_RUN_PS
+from twinnet.schema_texts import with_texts
 from twinnet.study.field_types import (
     STRICT,
     Count,
@@ -56,7 +57,17 @@ class _Strict(BaseModel):
 
 
 class Parameter(_Strict):
-    """A named quantity with a default; `--set NAME=VALUE` changes it."""
+    """A named quantity; `--set NAME=VALUE` changes it.
+
+    Attributes
+    ----------
+    default
+        Its value where nothing else is said.
+    text
+        What it is, in words.
+    one_of
+        The words that are allowed; default: all.
+    """
 
     default: Scalar
     text: str = ""
@@ -64,7 +75,15 @@ class Parameter(_Strict):
 
 
 class Preset(_Strict):
-    """A size of the study: values for parameters and for paths such as `repetitions`."""
+    """A size of the study: values for parameters and for paths such as `repetitions`.
+
+    Attributes
+    ----------
+    text
+        What is kept of the full size and what is scaled.
+    set
+        The values, by names of parameters and by paths.
+    """
 
     text: str = ""
     set: dict[str, Scalar]
@@ -75,6 +94,8 @@ class Level(_Strict):
 
     Attributes
     ----------
+    text
+        Its words in reports; default: its name.
     needs
         Programs that runs on the wall clock need (`ITGSend`), or `cgroups` or `open-vswitch`. On a machine that lacks
         one, the level is left out, and the reason is told.
@@ -100,7 +121,15 @@ class Level(_Strict):
 
 
 class Factor(_Strict):
-    """A factor that is varied on purpose, with its levels in the order of the report."""
+    """A factor that is varied on purpose.
+
+    Attributes
+    ----------
+    text
+        Its words in reports; default: its name.
+    levels
+        Its levels by their names, in the order of the report.
+    """
 
     text: str = ""
     levels: Annotated[dict[Name, Level], Field(min_length=1)]
@@ -111,6 +140,17 @@ class Statement(_Strict):
 
     `check` compares measured quantities, such as
     `mean(throughput[protocol=udp], during=[5 s, 75 s], queues=shared) > 0.95 * link_rate`.
+
+    Attributes
+    ----------
+    id
+        Its name.
+    text
+        The claim in words.
+    source
+        Where it was claimed.
+    check
+        The comparison.
     """
 
     id: Name
@@ -120,7 +160,19 @@ class Statement(_Strict):
 
 
 class Published(_Strict):
-    """A figure that was published, to stand beside the same quantity measured here."""
+    """A figure that was published, to stand beside the same quantity measured here.
+
+    Attributes
+    ----------
+    text
+        What it is, in words.
+    source
+        Where it was published.
+    value
+        The published value, with its unit.
+    measured
+        The same quantity here, as in a check.
+    """
 
     text: str
     source: str
@@ -129,7 +181,15 @@ class Published(_Strict):
 
 
 class DurationLimit(_Strict):
-    """Above `doubtful` a run is doubtful, above `invalid` it is invalid."""
+    """A time beyond which a run is not valid.
+
+    Attributes
+    ----------
+    doubtful
+        Above it a run is doubtful.
+    invalid
+        Above it a run is invalid.
+    """
 
     doubtful_ps: DurationPs = Field(alias="doubtful")
     invalid_ps: DurationPs = Field(alias="invalid")
@@ -142,7 +202,15 @@ class DurationLimit(_Strict):
 
 
 class ShareLimit(_Strict):
-    """Above `doubtful` a run is doubtful, above `invalid` it is invalid; shares from 0 to 1."""
+    """A share, 0 to 1, beyond which a run is not valid.
+
+    Attributes
+    ----------
+    doubtful
+        Above it a run is doubtful.
+    invalid
+        Above it a run is invalid.
+    """
 
     doubtful: Annotated[float, Field(ge=0, le=1)]
     invalid: Annotated[float, Field(ge=0, le=1)]
@@ -155,7 +223,41 @@ class ShareLimit(_Strict):
 
 
 class FidelityThresholds(_Strict):
-    """Beyond which figures a run is doubtful or invalid; those left out keep their defaults."""
+    """Beyond which figures a run is doubtful or invalid; those left out keep their defaults.
+
+    Attributes
+    ----------
+    lateness_p999
+        Lateness that one frame in 1000 exceeds.
+    longest_slip
+        The longest time for which a line or a timer was not looked at.
+    agent_lateness_p99
+        Lateness that one timer in 100 of the built-in apps exceeds.
+    program_stopped
+        The longest time for which a signal stopped a program.
+    controller_paused
+        The longest time for which a controller in the lab's process did not go on.
+    slipped_share
+        Share of the time that the worst line lost and did not regain, over the run.
+    worst_second_share
+        The same in its worst second.
+    paused_share
+        Share of the worst second that the fabric stood still.
+    queued_share
+        Share of the worst second in which frames left late because a pause had filled a queue.
+    overload_drop_share
+        Share of the frames that the machine lost.
+    waiting_share
+        Share of the worst second for which the fabric, the agent or a program had no processor.
+    socket_drop_share
+        Share of the frames that arrived and that a UDP socket had no room for.
+    throttled_share
+        Share of the worst second for which a quota stopped the lab.
+    memory_pressure_share
+        Share of the worst second for which some program waited for memory.
+    steal_share
+        Share of the time of all processors that the hypervisor took.
+    """
 
     lateness_p999: DurationLimit | None = None
     longest_slip: DurationLimit | None = None
@@ -194,6 +296,58 @@ class StudySpecification(_Strict):
 
     Attributes
     ----------
+    study
+        Its name, which results carry.
+    title, question
+        Of the report.
+    text
+        More words for the report.
+    sources
+        The publications that it rests on.
+    parameters
+        Values that `${NAME}` stands for anywhere in the file, and that `--set NAME=VALUE` changes.
+    presets
+        Sizes of the study, for `--preset NAME`.
+    network
+        The network.
+    networks
+        Networks by name, one of which each level of a factor chooses.
+    policy
+        A quality-of-service policy that is compiled into queues and flows.
+    factors
+        What is varied, by name.
+    traffic
+        What is sent.
+    measurements
+        What is measured, by name.
+    repetitions
+        How often each combination of levels is run.
+    seed
+        Of all random numbers.
+    seeds
+        `run`: each run draws numbers of its own; `repetition`: the same numbers meet all levels of a repetition.
+    order
+        Of the runs: as listed, or at random.
+    clock
+        `wall`: emulate with real hosts; `virtual`: simulate with models; `real`: physical machines.
+    settle
+        How long the network stands before the traffic.
+    drain
+        How long it stands after the traffic.
+    time_limit
+        A run that takes longer has failed.
+    confidence
+        Of intervals, 0.5 to 1.
+    fidelity
+        Beyond which figures a run on the wall clock is not valid.
+    twin
+        How far both clocks may be apart.
+    statements
+        Claims with their checks.
+    published
+        Published figures to stand beside those that are measured here.
+    reference
+        A file of published figures, compared by metric and level.
     answer
         One or two sentences that the report begins with; quantities in braces are measured, as in a check:
         `UDP takes {mean(throughput[protocol=udp])} of ${link_rate}.`
@@ -357,7 +511,7 @@ class StudySpecification(_Strict):
 
 def study_json_schema() -> dict[str, Any]:
     """The JSON schema of a study file; wherever a value stands, a reference such as `${link_rate}` may stand too."""
-    schema = cast(dict[str, Any], _with_references(StudySpecification.model_json_schema(by_alias=True)))
+    schema = cast(dict[str, Any], _with_references(with_texts(StudySpecification.model_json_schema(by_alias=True))))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "twinnet study"
     return schema
@@ -373,7 +527,9 @@ def _with_references(schema: Any) -> Any:
         entries.get("type") == "string" and ("pattern" in entries or "enum" in entries)
     )
     if constrained:
-        return {"anyOf": [entries, {"type": "string", "pattern": REFERENCE_PATTERN}]}
+        said = {key: value for key, value in entries.items() if key in ("title", "description", "default")}
+        bare = {key: value for key, value in entries.items() if key not in said}
+        return said | {"anyOf": [bare, {"type": "string", "pattern": REFERENCE_PATTERN}]}
     # Property names are matched as they are written, and examples are no schemas.
     kept = ("propertyNames", "patternProperties", "examples", "default", "required")
     return {key: value if key in kept else _with_references(value) for key, value in entries.items()}

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from twinnet.errors import UsageError, did_you_mean
 from twinnet.programs.generators import GENERATORS
+from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting, settings_of
 from twinnet.study.field_types import STRICT, MomentPs, Name, SizeBytes
 from twinnet.study.host_ranges import expand_hosts
@@ -70,8 +71,26 @@ class Traffic(BaseModel):
 
     Attributes
     ----------
+    name
+        The name by which measurements and statements select it.
+    app
+        The kind of traffic.
+    using
+        ``apps``: the built-in ones; ``programs``: real programs, on the wall clock.
+    text
+        What it is, in words, for the report.
+    sources
+        The hosts that send or ask; ranges such as ``h{1..9}`` are allowed.
+    to
+        The host that receives or answers.
+    start_ps
+        When it begins, in picoseconds after the network has settled.
     apart_ps
         How long after the source before it each source begins, in picoseconds; ``None``: all at one moment.
+    streamer
+        The program that sends video with ``using: programs``.
+    over
+        The protocol that carries video with ``using: programs``.
     viewer
         The program that watches video with ``using: programs``; ``None``: ffmpeg.
     generator
@@ -294,22 +313,35 @@ class Traffic(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """One schema for each kind, told apart by `app`."""
         common = handler.resolve_ref_schema(handler(schema))
-        properties: dict[str, Any] = {key: one for key, one in common["properties"].items() if key not in _INNER}
+        texts = docstring_texts(cls)
+        names = {one.alias or name: name.removesuffix("_ps") for name, one in cls.model_fields.items()}
+        properties: dict[str, Any] = {
+            key: {"description": texts[names[key]]} | one
+            for key, one in common["properties"].items()
+            if key not in _INNER
+        }
         kinds: list[dict[str, Any]] = []
         for app, kind in FLOWS.items():
-            own = {_in_file(kind, name): setting.json_schema() for name, setting in _settings_in_studies(kind).items()}
+            own = {
+                _in_file(kind, name): setting.json_schema() | {"description": docstring_texts(kind)[name]}
+                for name, setting in _settings_in_studies(kind).items()
+            }
             kinds.append(
                 {
                     "title": f"{app} traffic",
                     "type": "object",
-                    "properties": {**properties, "app": {"const": app}, **own},
+                    "properties": {**properties, "app": {"const": app, "description": _summary(kind)}, **own},
                     "required": ["app", "name", "from", "to", *(_in_file(kind, one) for one in kind.needed_in_studies)],
                     "additionalProperties": False,
                 }
             )
         common.clear()
-        common.update({"title": "Traffic", "description": (cls.__doc__ or "").partition("\n")[0], "anyOf": kinds})
+        common.update({"title": "Traffic", "description": _summary(cls), "anyOf": kinds})
         return common
+
+
+def _summary(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
 
 
 def _mistake(message: str, *loc: str | int) -> InitErrorDetails:

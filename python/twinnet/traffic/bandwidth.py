@@ -230,6 +230,11 @@ class BandwidthProber(Probes, SourceSettings):
 class Bandwidth(Probes, FlowSettings):
     """An estimate of the available bandwidth from host `source` to host `target`; the settings are those of `Probes`.
 
+    Parameters
+    ----------
+    method
+        The estimator, one of :data:`METHODS`.
+
     Examples
     --------
     >>> Bandwidth("h1", "h2", "pathload").sender.kind

@@ -79,7 +79,7 @@ class Drawn(Setting):
 _DISTRIBUTION_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["distribution"],
-    "properties": {"distribution": {"type": "string"}},
+    "properties": {"distribution": {"type": "string", "description": "Its name, such as exponential."}},
     "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "number"}]},
 }
 
@@ -103,7 +103,10 @@ class Periods(Setting):
         return {
             "type": "object",
             "required": ["on", "off"],
-            "properties": {"on": _DISTRIBUTION_SCHEMA, "off": _DISTRIBUTION_SCHEMA},
+            "properties": {
+                "on": _DISTRIBUTION_SCHEMA | {"description": "How long a period of talk lasts."},
+                "off": _DISTRIBUTION_SCHEMA | {"description": "How long a period of silence lasts."},
+            },
             "additionalProperties": False,
         }
 

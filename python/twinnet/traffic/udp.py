@@ -266,6 +266,11 @@ class Voice(Udp):
 
     They are sent continuously or, with `silence_suppression`, in talkspurts (ITU-T P.59), marked with DSCP 46
     (RFC 3246).
+
+    Parameters
+    ----------
+    codec
+        ``G.711``, ``G.723.1`` or ``G.729``.
     """
 
     codec: Codec = "G.711"
