@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from fidelity_records import TIMES, good, put
 from fidelity_sources import SOURCES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from twinnet.results.fidelity import FidelityRecord
 RANKS = {"valid": 0, "doubtful": 1, "invalid": 2}
 LINE = ("lost_ps", "missing_in_worst_second_ps", "latest_ps", "lateness_ns.tail", "lateness_ns.max")
 PAUSES = ("longest_ps", "worst_second_ps", "worst_second_beyond_ps")
-TIMES = ("fabric_waited", "agent_waited", "programs_waited", "throttled", "memory_pressure")
 
 S_PS, S_NS = 10**12, 10**9
 COUNTERS: Mapping[str, float] = {
@@ -49,44 +49,6 @@ COUNTERS: Mapping[str, float] = {
 """What grows when a run is worse, and the most that is drawn of it."""
 FALLING = ("regained_ps", "worst_lines.missing.regained_ps")
 """What falls when a run is worse."""
-
-
-def good() -> dict[str, Any]:
-    def line() -> dict[str, Any]:
-        return {"port": "s1-eth1", "lateness_ns": {"count": 900}}
-
-    return {
-        "elapsed_ps": 2 * S_PS,
-        "handed_over": 2000,
-        "lateness_ns": {"count": 2000},
-        "traffic": {"moving_ps": 2 * S_PS},
-        "pauses": {},
-        "busiest_line": {"port": "s1-eth1", "share": 0.0},
-        "lines": [line()],
-        "worst_lines": {name: line() for name in ("missing", "worst_second", "latest", "late_frames")},
-        "agent": {
-            "timers": 500,
-            "waited_s": 0.0,
-            "lateness_ns": {},
-            "pauses": {"worst_second_over_ps": [[10**9, 0], [125 * 10**7, 0], [10**10, 0]]},
-        },
-        "machine": {name: {} for name in TIMES} | {"programs_waited": {"worst_window": {}}},
-        "programs": {"stops": {}, "dropped_datagrams": {}},
-        "controllers": {},
-        "cores": 2,
-        "sources": dict(SOURCES),
-    }
-
-
-def put(record: dict[str, Any], path: str, value: float, add: bool = False) -> None:
-    """Put `value` at `path` of `record`, or add it to what is there."""
-    *way, last = path.split(".")
-    at: Any = record
-    for name in way:
-        at = at[int(name)] if isinstance(at, list) else at[name]
-    key: Any = int(last) if isinstance(at, list) else last
-    before = (at[key] if isinstance(at, list) else at.get(key, 0)) if add else 0
-    at[key] = before + value
 
 
 def rank(record: dict[str, Any]) -> int:

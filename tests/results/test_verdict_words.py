@@ -1,0 +1,133 @@
+"""What a verdict says: the figure in its unit, whose it is, and the limits that it is held to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fidelity_records import good, put
+from twinnet.errors import BadValue
+from twinnet.results.fidelity import FidelityRecord
+from twinnet.results.fidelity_verdict import Limit, Thresholds
+
+MS_PS, MS_NS = 10**9, 10**6
+
+
+def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[str, ...]:
+    record = good()
+    for path, value in changes.items():
+        put(record, path, value)
+    return FidelityRecord.from_spec(record).verdict(limits).reasons
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"lateness_ns.tail": 2 * MS_NS},
+            "one frame in 1000 was late by more than 2 ms (doubtful above 1 ms, invalid above 10 ms)",
+        ),
+        (
+            {"lateness_ns.tail": 2 * MS_NS, "lateness_ns.count": 999, "lateness_ns.late": 3},
+            "of 999 frames 3 were late by more than 1 ms, all but the latest by up to 2 ms"
+            " (doubtful above 1 ms, invalid above 10 ms)",
+        ),
+        (
+            {"lateness_ns.tail": 2 * MS_NS, "lateness_ns.count": 99, "lateness_ns.late": 1},
+            "of 99 frames 1 were late by more than 1 ms, the latest by up to 2 ms"
+            " (doubtful above 1 ms, invalid above 10 ms)",
+        ),
+        (
+            {"lateness_ns.max": 20 * MS_NS},
+            "one frame was late by 20 ms (doubtful above 10 ms, invalid above 100 ms)",
+        ),
+        (
+            {"longest_slip_ps": 12 * MS_PS},
+            "the fabric, or a line with frames to carry, stood still for 12 ms"
+            " (doubtful above 10 ms, invalid above 100 ms)",
+        ),
+        (
+            {"pauses.worst_second_ps": 50 * MS_PS},
+            "the fabric stood still for 5 % of the worst second (doubtful above 1 %, invalid above 10 %)",
+        ),
+        (
+            {"traffic.paused_share": 0.03, "traffic.moving_ps": 1500 * MS_PS},
+            "the fabric stood still for 3 % of the 1.5 s in which frames moved"
+            " (doubtful above 1 %, invalid above 10 %)",
+        ),
+        (
+            {"busiest_line.share": 0.5, "pauses.worst_second_beyond_ps": 15 * MS_PS},
+            "pauses had filled the queue of s1-eth1 (busy for 50 % without TCP), so frames left late for up to 3 % of"
+            " the worst second (doubtful above 1 %)",
+        ),
+        (
+            {"overload_drops": 10, "ingress_drops": 5, "interface_drops": 5, "handed_over": 1980},
+            "1 % of the frames were lost by overload of the machine (10 that hosts' interfaces did not take, 5 that"
+            " were not read in time, 5 that were not read in time on links with a rate)"
+            " (doubtful above 0 %, invalid above 0.5 %)",
+        ),
+        (
+            {"worst_lines.missing.port": "s9-eth1", "worst_lines.missing.lost_ps": 10 * MS_PS},
+            "the line of s9-eth1 slipped by 0.5 % of the time (doubtful above 0.1 %, invalid above 1 %)",
+        ),
+        (
+            {
+                "worst_lines.worst_second.port": "s9-eth1",
+                "worst_lines.worst_second.missing_in_worst_second_ps": 20 * MS_PS,
+            },
+            "the line of s9-eth1 slipped by 2 % of its worst second (doubtful above 1 %, invalid above 5 %)",
+        ),
+        (
+            {"agent.lateness_ns.p99": 2 * MS_NS},
+            "one timer in 100 of the built-in apps was late by more than 2 ms"
+            " (doubtful above 1 ms, invalid above 10 ms)",
+        ),
+        (
+            {"agent.lateness_ns.p99": 2 * MS_NS, "agent.timers": 99},
+            "of 99 timers of the built-in apps the latest was late by 2 ms (doubtful above 1 ms, invalid above 10 ms)",
+        ),
+        (
+            {"programs.stops.longest_ps": 30 * MS_PS, "programs.stops.program": "iperf3 in h2"},
+            "a signal stopped a host's program (iperf3 in h2) for 30 ms (doubtful above 1 ms)",
+        ),
+        (
+            {"programs.dropped_datagrams.h2": 20},
+            "sockets of hosts with programs had no room for 0.99 % of what arrived (datagrams: h2 20)"
+            " (doubtful above 0 %)",
+        ),
+        (
+            {"controllers.longest_pause_ps": 25 * MS_PS},
+            "a controller in the process of the lab's owner stood still for 25 ms (doubtful above 20 ms)",
+        ),
+        (
+            {"machine.agent_waited.worst_second_s": 0.2},
+            "the agent, which runs the built-in apps, waited for a processor for 20 % of the worst second"
+            " (doubtful above 10 %)",
+        ),
+        (
+            {"machine.throttled.worst_second_s": 0.05},
+            "a quota stopped the lab's control group for 5 % of the worst second"
+            " (doubtful above 0 %, invalid above 10 %)",
+        ),
+        ({"steal_s": 0.2}, "the hypervisor took 5 % of the CPU (doubtful above 1 %, invalid above 10 %)"),
+    ],
+)
+def test_a_reason_says_the_figure_in_its_unit_whose_it_is_and_the_limits(changes: dict[str, Any], said: str) -> None:
+    assert reasons(changes) == (said,)
+
+
+def test_of_two_lines_the_one_that_lost_more_is_named() -> None:
+    lines = {f"worst_lines.{of}.lost_ps": lost * MS_PS for of, lost in (("missing", 30), ("latest", 10))}
+    names = {f"worst_lines.{of}.port": f"{of}-eth1" for of in ("missing", "latest")}
+    assert reasons(lines | names)[0].startswith("the line of missing-eth1 slipped by 1.5 % of the time")
+
+
+def test_thresholds_are_read_from_pairs_and_limits() -> None:
+    read = Thresholds.from_mapping({"steal_share": [0.05, 0.2], "longest_slip_ns": Limit(1, 2)})
+    assert read == replace(Thresholds(), steal_share=Limit(0.05, 0.2), longest_slip_ns=Limit(1, 2))
+    with pytest.raises(BadValue, match="there is no threshold 'stolen'"):
+        Thresholds.from_mapping({"stolen": [0, 1]})
+    assert reasons({"steal_s": 0.2}, read) == ()
+    (said,) = reasons({"steal_s": 0.4}, read)
+    assert said == "the hypervisor took 10 % of the CPU (doubtful above 5 %, invalid above 20 %)"
