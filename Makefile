@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check prose format bench validate validate-check docs wheel clean
+.PHONY: help demo test check prose format bench validate validate-check docs wheel kernel-wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -15,6 +15,7 @@ help:
 	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
 	@echo "make wheel   a wheel, into dist/"
+	@echo "make kernel-wheel the kernel for programs on the virtual clock, as a wheel into dist/"
 
 $(VENV)/.tools: pyproject.toml tools/prerequisites.sh
 	@PYTHON="$(PYTHON)" tools/prerequisites.sh
@@ -80,6 +81,11 @@ wheel: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13"
 	PATH="$(abspath $(BIN)):$$PATH" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 \
 		$(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
+
+# The kernel in which programs run on the virtual clock, in a package of its own: make kernel-wheel SOURCE=linux-7.3.tar.xz
+kernel-wheel: $(VENV)/.built
+	@$(BIN)/twinnet kernel build $(if $(SOURCE),--source $(SOURCE))
+	@$(BIN)/python tools/kernel_wheel.py --out dist
 
 clean:
 	rm -rf $(VENV) target dist site

@@ -23,7 +23,7 @@ from twinnet.guest.kernel_build import build, recipe_hash
 from twinnet.guest.kernel_source import find_source, source_at
 
 pytestmark = pytest.mark.skipif(
-    any(shutil.which(tool) is None for tool in kernel_build._TOOLS),
+    any(shutil.which(tool) is None for tool in kernel_build.TOOLS),
     reason="tools that build a kernel are not installed",
 )
 

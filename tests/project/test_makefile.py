@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TARGETS = ["help", "demo", "test", "check", "format", "bench", "docs", "wheel", "clean"]
+TARGETS = ["help", "demo", "test", "check", "format", "bench", "docs", "wheel", "kernel-wheel", "clean"]
 # What the prerequisites' script and make themselves need.
 TOOLS = ["sh", "sed", "make", "find", "touch", "test", "echo", "cargo", "cc", "python3"]
 
@@ -137,7 +137,10 @@ def test_every_target_can_be_planned_in_a_fresh_clone(clone: Path, target: str) 
 
 def test_the_help_names_every_target_that_users_need() -> None:
     told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
-    assert all(f"make {target} " in told for target in ("demo", "test", "check", "bench", "validate", "docs", "wheel"))
+    assert all(
+        f"make {target} " in told
+        for target in ("demo", "test", "check", "bench", "validate", "docs", "wheel", "kernel-wheel")
+    )
 
 
 def test_the_continuous_integration_calls_make_check() -> None:

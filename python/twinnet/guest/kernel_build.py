@@ -17,7 +17,7 @@ from twinnet.guest.kept_kernels import choose, keep, kept, workplace
 from twinnet.guest.kernel import Kernel, kernels_folder
 from twinnet.guest.kernel_source import KernelSource, find_source
 
-__all__ = ["USUAL_FILES", "build", "patches", "recipe_hash"]
+__all__ = ["SAME_FOR_ALL", "TOOLS", "USUAL_FILES", "build", "patches", "recipe_hash"]
 
 USUAL_FILES = 900
 """The files that Linux 7.3 compiles with our configuration."""
@@ -25,20 +25,22 @@ USUAL_FILES = 900
 Tell = Callable[[str, int], None]
 """Told of each step, and of how many files are compiled; it is called for each of them."""
 
+TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz")
+"""The programs that a build needs."""
+
 _RECIPE = Path(__file__).parent / "recipe"
-_TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz")
 _PACKAGES = "gcc make libc6-dev flex bison bc patch tar xz-utils"
 _LOG_LINES = 15
 
-# A kernel's name and date of build are part of its first random numbers: with these, two builds of one source do the
-# same, whoever has built them and when.
-_SAME_FOR_ALL = {
+SAME_FOR_ALL = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
     "KBUILD_BUILD_VERSION": "1",
     "KBUILD_BUILD_USER": "twinnet",
     "KBUILD_BUILD_HOST": "twinnet",
     "LC_ALL": "C",
 }
+"""A kernel's name and date of build are part of its first random numbers: with these variables, two builds of one
+source do the same, whoever has built them and when."""
 
 
 def build(source: KernelSource | None, tell: Tell, jobs: int | None = None) -> Kernel:
@@ -87,14 +89,14 @@ def patches() -> list[Path]:
 
 def recipe_hash() -> str:
     """Return the hash of the configuration, the patches and what else decides what is built."""
-    digest = hashlib.sha256(repr(sorted(_SAME_FOR_ALL.items())).encode())
+    digest = hashlib.sha256(repr(sorted(SAME_FOR_ALL.items())).encode())
     for path in (_RECIPE / "config", *patches()):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def _check_tools() -> None:
-    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise ProgramMissing(
             f"building a kernel needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",
@@ -166,7 +168,7 @@ def _running(command: list[str]) -> Generator[subprocess.Popen[bytes]]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**kept_variables, **_SAME_FOR_ALL},
+        env={**kept_variables, **SAME_FOR_ALL},
     )
     with process:
         try:
