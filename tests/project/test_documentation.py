@@ -240,7 +240,7 @@ def test_every_block_of_the_page_does_what_it_says(page: Path, scratch: Scratch)
 
 def check_make(block: Block) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     for line in commands_in(block):
         program, *wanted = shlex.split(line, comments=True)
         assert program == "make", f"{block.place}: {line}"
@@ -319,7 +319,7 @@ def test_commands_that_are_named_in_the_text_exist(page: Path) -> None:
     text = re.sub(r"^`{3,}.*?^`{3,}", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for name in re.findall(r"`twinnet ([a-z]+)\b", text):
         assert name in COMMANDS, f"{page.name}: twinnet {name}"
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in re.findall(r"`make ([a-z]+)`", text):
         assert name in targets, f"{page.name}: make {name}"
 

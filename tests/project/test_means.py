@@ -82,13 +82,15 @@ def test_a_run_with_such_a_skip_fails(tmp_path: Path, reason: str, status: int) 
     assert ("skipped without a right to" in done.stdout) == bool(status)
 
 
-@pytest.mark.parametrize(("lacks", "status"), [("", 0), ("vlc,top", 0), ("vlc,tshark,faucet", 1)])
+@pytest.mark.parametrize(("lacks", "status"), [("", 0), ("vlc,top", 0), ("guest-kernel", 0), ("vlc,tshark,faucet", 1)])
 def test_the_integration_fails_without_the_least_set(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lacks: str, status: int
 ) -> None:
     monkeypatch.setenv("TWINNET_LACKS", lacks)
     assert main(["--least"]) == status
-    assert capsys.readouterr().out.endswith("this machine lacks tshark, faucet\n") == bool(status)
+    told = capsys.readouterr().out
+    assert told.endswith("this machine lacks tshark, faucet\n") == bool(status)
+    assert ("goes on without guest-kernel" in told) == ("guest-kernel" in lacks)
 
 
 def test_the_least_set_has_names_and_the_integration_asks_for_it() -> None:
