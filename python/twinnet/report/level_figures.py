@@ -11,6 +11,7 @@ from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.wording import common_scale, worded_levels, worded_phase
 from twinnet.study.analysis import Analysis, PhaseMean
+from twinnet.study.window import is_span
 
 __all__ = ["distribution_figures", "level_figures"]
 
@@ -28,9 +29,10 @@ def level_figures(analysis: Analysis) -> list[Figure]:
     found: list[Figure] = []
     for name, measurement in analysis.specification.measurements.items():
         means = [one for one in analysis.means if one.measurement == name]
-        if measurement.is_series and len(analysis.phases) > 1:
+        phases = analysis.phases_of(name)
+        if len(phases) > 1:
             # Of a throughput with several phases, the first is the one in which all of its traffic runs.
-            means = [one for one in means if one.phase == analysis.phases[0]]
+            means = [one for one in means if one.phase == phases[0]]
         if not means:
             continue
         divisor, unit = common_scale((one.interval.estimate for one in means), means[0].unit)
@@ -41,7 +43,8 @@ def level_figures(analysis: Analysis) -> list[Figure]:
         )  # fmt: skip
         ends = [end for one in means for end in (one.interval.estimate, one.interval.high) if math.isfinite(end)]
         title = measurement_title(name, measurement)
-        during = f" from {worded_phase(means[0].phase)}" if measurement.is_series and len(analysis.phases) > 1 else ""
+        told = len(phases) > 1 or is_span(measurement.window)
+        during = f" from {worded_phase(means[0].phase)}" if told else ""
         caption = f"{(measurement.text or title).rstrip('.')}{during}: mean over repetitions"
         caption += (
             f" with its {analysis.specification.confidence * 100:g} % confidence interval." if _spread(means) else "."

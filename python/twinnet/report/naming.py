@@ -6,6 +6,7 @@ import re
 
 from twinnet.study.measurement import Measurement
 from twinnet.study.specification import StudySpecification
+from twinnet.study.window import WARM_UP
 
 __all__ = ["label_names", "measurement_title", "traffic_name"]
 
@@ -38,7 +39,9 @@ def measurement_title(name: str, measurement: Measurement) -> str:
     >>> measurement_title("delay", Measurement(of="delay", show="p99"))
     'Delay (p99)'
     """
-    shown = f" ({measurement.function.text})" if measurement.show != "mean" else ""
+    said = [measurement.function.text] if measurement.show != "mean" else []
+    said += ["after the warm-up"] if measurement.window == WARM_UP else []
+    shown = f" ({', '.join(said)})" if said else ""
     if measurement.title:
         return measurement.title + shown
     words = [_WRITTEN.get(word, word) for word in re.split(r"[_-]+", name)]

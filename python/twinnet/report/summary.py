@@ -92,6 +92,19 @@ def answer_in_words(analysis: Analysis) -> str:
     return "".join(words).strip()
 
 
+def _warm_up_sentences(analysis: Analysis) -> list[str]:
+    """What runs left out as their warm-up, and where none was found."""
+    told: list[str] = []
+    for name, measurement in analysis.specification.measurements.items():
+        found, missing = analysis.warm_ups(name)
+        title = measurement_title(name, measurement)
+        if found:
+            told.append(f"{title}: the first {min(found):.3g} to {max(found):.3g} s were left out (MSER-5).")
+        for reason in dict.fromkeys(missing):
+            told.append(f"{title}: {counted(missing.count(reason), 'value')} missing: {reason}.")
+    return told
+
+
 def fidelity_sentences(analysis: Analysis) -> list[str]:
     """Say how far the numbers can be trusted: one sentence with the answer, then the facts behind it."""
     counts = analysis.verdict_counts
@@ -119,6 +132,7 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     sentences += machine_sentences(analysis)
     control = told_controls(analysis.study)
     sentences += [control] if control is not None else []
+    sentences += _warm_up_sentences(analysis)
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
     known = [value for value in lateness if value is not None]
     if known:

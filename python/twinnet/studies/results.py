@@ -29,10 +29,14 @@ from twinnet.report.write import write_report
 from twinnet.results.shown import html_section
 from twinnet.results.tables import TABLES, unit_of_column
 from twinnet.study.comparison import Comparison, compare_results
+from twinnet.study.predicate import parse_side
+from twinnet.study.sound_aggregates import check_aggregate
+from twinnet.study.verdict import evaluate_side
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
+    from twinnet.stats import Interval
     from twinnet.study.analysis import Analysis
 
 __all__ = ["StudyComparison", "StudyResults"]
@@ -89,6 +93,26 @@ class StudyResults:
         """A row for each measurement, combination of levels, label and phase: ``mean``, its confidence interval ``low``
         to ``high``, the ``unit`` of all three, how many ``repetitions``, and their ``values``."""
         return means_frame(self._analysis)
+
+    def value(self, text: str) -> Interval:
+        """Return what `text`, one side of a check of a study file, measures: the estimate with its confidence interval,
+        in the unit of the measurement (bit/s, s, shares of 1), such as
+        ``"p99(delay[flow=voice], during=[5 s, 20 s], queue=codel)"``.
+
+        Raises
+        ------
+        BadValue
+            The text cannot be read, or asks for what the study does not measure; or no run has a value.
+        """
+        try:
+            side = parse_side(text, self._analysis.study.names())
+            for term in side:
+                if term.aggregate is not None:
+                    check_aggregate(self._analysis.specification, term.aggregate)
+            found = evaluate_side(side, self._analysis.used, self._analysis.specification.confidence)
+        except (ValueError, LookupError) as error:
+            raise BadValue(str(error.args[0]), "docs/reference/study-files.md has the language of checks") from None
+        return found.interval
 
     @cached_property
     def series(self) -> pl.DataFrame:

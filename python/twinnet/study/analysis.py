@@ -23,6 +23,7 @@ from twinnet.study.run_quantities import KeptTables, RunTables
 from twinnet.study.specification import Published, StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge
+from twinnet.study.window import WARM_UP, is_span
 
 __all__ = ["Analysis", "Difference", "PhaseMean", "PublishedResult", "SeriesBand", "analyse"]
 
@@ -30,6 +31,7 @@ _PS_PER_SECOND = 1e12
 _USUAL_ORDER = ("udp", "rtp", "tcp", "http", "icmp")
 
 Levels = Mapping[str, str]
+Filters = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,35 @@ class Analysis:
         ordered = sorted(moments)
         return [(begin, end) for begin, end in itertools.pairwise(ordered) if end > begin]
 
+    def phases_of(self, name: str) -> Sequence[tuple[float, float] | None]:
+        """The spans of time for which tables tell the measurement `name`: its window, or the phases of a throughput;
+        `None` for the whole run, and for what is left of a run after its own warm-up."""
+        measurement = self.specification.measurements[name]
+        if is_span(measurement.window):
+            return [(measurement.window[0], min(measurement.window[1], self.end_s))]
+        return self.phases if measurement.is_series and measurement.window is None else [None]
+
+    def shown(self, name: str, filters: Filters, phase: tuple[float, float] | None) -> Aggregate:
+        """What tables show of the measurement `name` in one of its spans (:meth:`phases_of`)."""
+        measurement = self.specification.measurements[name]
+        return aggregate_of(name, filters, phase if measurement.window is None else None, measurement.function)
+
+    def warm_ups(self, name: str) -> tuple[list[float], list[str]]:
+        """The lengths in seconds of the warm-ups that runs left out of the measurement `name`, over levels and labels,
+        and why none was found in others."""
+        found: list[float] = []
+        missing: list[str] = []
+        if self.specification.measurements[name].window != WARM_UP:
+            return found, missing
+        for run in self.used:
+            for _, filters in self.labels(name):
+                try:
+                    window_s = run.window_s(aggregate_of(name, filters))
+                    found += [window_s[0]] if window_s is not None else []
+                except LookupError as error:
+                    missing.append(str(error.args[0]))
+        return found, missing
+
     def runs_at(self, levels: Levels) -> list[RunTables]:
         """The used runs under `levels`."""
         return [run for run in self.used if run.run.levels == levels]
@@ -223,10 +254,10 @@ class Analysis:
         """The number of runs in which all that series, means and statements need was looked up, run by run, so that the
         tables of each are read once and not all kept."""
         means = [
-            aggregate_of(name, filters, phase, measurement.function)
-            for name, measurement in self.specification.measurements.items()
+            self.shown(name, filters, phase)
+            for name in self.specification.measurements
             for _, filters in self.labels(name)
-            for phase in (self.phases if measurement.is_series else [None])
+            for phase in self.phases_of(name)
         ]
         checks = self.study.checks().values()
         sides = [side for check in checks for one in check for side in (one.left, one.right, one.margin)]
@@ -283,8 +314,7 @@ class Analysis:
             return found
         for name, measurement in self.specification.measurements.items():
             unit = measurement.shown_unit
-            phases: Sequence[tuple[float, float] | None] = self.phases if measurement.is_series else [None]
-            for levels, phase in itertools.product(self.combinations, phases):
+            for levels, phase in itertools.product(self.combinations, self.phases_of(name)):
                 for label, filters in self.labels(name):
                     samples, blocks = self._samples(aggregate_of(name, filters, phase, measurement.function), levels)
                     if samples:

@@ -12,6 +12,7 @@ from twinnet.errors import did_you_mean
 from twinnet.study.field_types import STRICT, IntervalPs
 from twinnet.study.quantities import QUANTITIES
 from twinnet.study.value_functions import MEAN, ValueFunction, parse_function
+from twinnet.study.window import Window, parse_window
 
 __all__ = ["Measurement", "unknown_selection"]
 
@@ -69,6 +70,11 @@ class Measurement(_Strict):
     show
         What tables and figures show of it, from the values within a run: `mean`, `median`, `p99` and other percentiles,
         `std`, `min`, `max`, or the share that keeps a bound: `share < 20 ms`.
+    during
+        The window of time that it is limited to, from the start of traffic: `5 s to 20 s`. Packets count by when they
+        were sent, flows by when they began.
+    after
+        The time before which nothing counts: `2 s`, or `warm-up`, which each run tells itself (MSER-5, White 1997).
     describe
         Whether the report also gives deviation, variance and normality, and shows the values over time.
     """
@@ -84,6 +90,8 @@ class Measurement(_Strict):
     only: Annotated[list[str], Field(min_length=1)] | None = None
     minimum_after: Annotated[int, Field(ge=1, le=100_000, strict=True)] | None = None
     show: Annotated[str, Field(max_length=60)] = "mean"
+    during: Annotated[str, Field(max_length=100)] | None = None
+    after: Annotated[str, Field(max_length=100)] | None = None
     describe: Annotated[bool, Field(strict=True)] = False
 
     @property
@@ -95,6 +103,11 @@ class Measurement(_Strict):
     def function(self) -> ValueFunction:
         """The function of the values within a run that tables and figures show."""
         return MEAN if self.show == "mean" else parse_function(self.show, self.unit)
+
+    @property
+    def window(self) -> Window | None:
+        """The window of time that it is limited to."""
+        return parse_window(self.during, self.after) if self.during or self.after else None
 
     @property
     def shown_unit(self) -> str:
@@ -118,6 +131,7 @@ class Measurement(_Strict):
             _ = self.function
         except ValueError as error:
             raise ValueError(f"'show': {error}") from None
+        parse_window(self.during, self.after)
         if self.of == "port_throughput" and self.only is not None:
             raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
         if self.is_series and not self.interval_ps:

@@ -8,7 +8,7 @@
     aggregate:= FUNCTION "(" measured ("," option)* ")"
               | "share" "(" measured ("<" | ">" | "<=" | ">=") side ("," option)* ")"
     measured := measurement ("[" key "=" word ("," key "=" word)* "]")?
-    option   := "during" "=" "[" side "," side "]" | factor "=" level
+    option   := "during" "=" "[" side "," side "]" | "after" "=" (side | "warm-up") | factor "=" level
 
 Functions are `mean`, `std` (standard deviation), `median` and percentiles such as `p99`, and the `share` that keeps a
 bound, of what is measured within one run, of which the mean over runs is compared; and `min` and `max` over everything:
@@ -19,6 +19,7 @@ everywhere.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from twinnet.errors import did_you_mean
 from twinnet.study.dimensions import ANY, PLAIN, combined, described, example, unit_of_kind
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.value_functions import FUNCTIONS, MEAN, Bound, BoundOperator, ValueFunction, percentile_of
+from twinnet.study.window import WARM_UP, Window
 
 __all__ = [
     "Aggregate",
@@ -62,7 +64,7 @@ class Aggregate:
     function
         One of `twinnet.study.value_functions.FUNCTIONS`, or a percentile.
     during_s
-        The window in seconds from the start of traffic; `None` for the whole run.
+        The window in seconds from the start of traffic; `None` for that of the measurement, or else the whole run.
     levels
         The level of each named factor; factors left out are averaged over.
     bound
@@ -72,7 +74,7 @@ class Aggregate:
     function: str
     measurement: str
     filters: tuple[tuple[str, str], ...]
-    during_s: tuple[float, float] | None
+    during_s: Window | None
     levels: tuple[tuple[str, str], ...]
     bound: Bound | None = None
 
@@ -123,7 +125,7 @@ class Names:
 def aggregate_of(
     measurement: str,
     filters: tuple[tuple[str, str], ...] = (),
-    during_s: tuple[float, float] | None = None,
+    during_s: Window | None = None,
     function: ValueFunction = MEAN,
 ) -> Aggregate:
     """The `function` of a measurement under any levels."""
@@ -363,20 +365,24 @@ class _Parser:
                 filters.append(self._filter())
             self._need("]")
         bound = self._bound(measurement.text) if function.text == "share" else None
-        during: tuple[float, float] | None = None
+        during: Window | None = None
         levels: list[tuple[str, str]] = []
         while self._take(","):
-            option = self._word("during or a factor")
+            option = self._word("during, after or a factor")
             self._need("=")
+            if option.text in ("during", "after") and during is not None:
+                raise ValueError(f"column {option.start + 1} of {self.text!r}: this is a second window; give one")
             if option.text == "during":
                 during = self._window()
+            elif option.text == "after":
+                during = WARM_UP if self._take(WARM_UP) else (self._moment(), math.inf)
             elif option.text in self.names.factors:
                 level = self._next("a level")
                 if level.text not in self.names.factors[option.text]:
                     raise self._unknown(f"level of {option.text}", level, self.names.factors[option.text])
                 levels.append((option.text, level.text))
             else:
-                raise self._unknown("option", option, ["during", *self.names.factors])
+                raise self._unknown("option", option, ["during", "after", *self.names.factors])
         self._need(")")
         return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)), bound)
 

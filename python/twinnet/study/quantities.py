@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from twinnet.study.value_functions import value_of
 
@@ -110,6 +110,9 @@ class MeasuredQuantity:
         Where every flow has one value: the values, from rows of the table `flows`.
     protocols
         The protocols of traffic that has it, as tables name them; empty where that is not known beforehand.
+    window
+        What lies in a window of time: `series` (bytes over time), `packets` that were sent in it, `intervals` of
+        counting, `flows` that began in it; empty where the whole run has one value.
     """
 
     unit: str
@@ -119,6 +122,7 @@ class MeasuredQuantity:
     is_series: bool = False
     each: Callable[[pl.DataFrame], Vector] | None = None
     protocols: tuple[str, ...] = ()
+    window: Literal["", "series", "packets", "intervals", "flows"] = ""
 
     @property
     def has_many_values(self) -> bool:
@@ -130,24 +134,28 @@ def _series(unit: str, meaning: str) -> MeasuredQuantity:
     def value(rows: pl.DataFrame, function: str) -> float:
         raise LookupError("a throughput is counted in intervals")
 
-    return MeasuredQuantity(unit, meaning, value, is_series=True)
+    return MeasuredQuantity(unit, meaning, value, is_series=True, window="series")
 
 
 def _distribution(
     unit: str, meaning: str, column: DistributionColumn, protocols: tuple[str, ...] = _DATAGRAMS
 ) -> MeasuredQuantity:
-    return MeasuredQuantity(unit, meaning, column.value, column, protocols=protocols)
+    window = "packets" if column.every_packet else "intervals" if column.name == "rtt" else ""
+    return MeasuredQuantity(unit, meaning, column.value, column, protocols=protocols, window=window)
 
 
 def _of_flows(
-    unit: str, meaning: str, values: Callable[[pl.DataFrame], Vector], protocols: tuple[str, ...] = ()
+    unit: str,
+    meaning: str,
+    values: Callable[[pl.DataFrame], Vector],
+    window: Literal["", "intervals", "flows"] = "",
 ) -> MeasuredQuantity:
     """A quantity with one value of each flow."""
 
     def value(rows: pl.DataFrame, function: str) -> float:
         return value_of(function, None, values(rows))
 
-    return MeasuredQuantity(unit, meaning, value, each=values, protocols=protocols)
+    return MeasuredQuantity(unit, meaning, value, each=values, window=window)
 
 
 def _numbers(
@@ -321,14 +329,16 @@ _NOT_JUDGED = "no video was judged; let programs stream it ('using: programs')"
 QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "throughput": _series("bit/s", "The rate that receivers got, over the stated interval, at the stated layer."),
     "port_throughput": _series("bit/s", "The rate that a port sent."),
-    "loss": MeasuredQuantity("1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss),
+    "loss": MeasuredQuantity(
+        "1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss, window="packets"
+    ),
     "rtt": _distribution(
         "s",
         "Round-trip times seen by ping or TCP.",
         DistributionColumn("rtt", every_packet=False, nothing="no round trip was measured"),
         (),
     ),
-    "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times),
+    "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times, "flows"),
     "delay": _distribution("s", "One-way delay (RFC 7679).", DistributionColumn("delay", lost_counts=True)),
     "gap": _distribution("s", "Time between arrivals.", DistributionColumn("gap")),
     "jitter_rfc4689": _distribution(
@@ -349,7 +359,9 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         ("rtp",),
     ),
     "frame_loss": MeasuredQuantity("1", "The share of video frames that did not arrive whole.", _frame_loss),
-    "packet_rate": _of_flows("1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates),
+    "packet_rate": _of_flows(
+        "1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates, "intervals"
+    ),
     "reordering": MeasuredQuantity(
         "1",
         "The share of arrivals that were out of order (RFC 4737).",
@@ -437,6 +449,6 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "context_switches": _of_flows(
         "1/s", "Context switches of a generator in a second.", _of_senders("send_switches_per_second")
     ),
-    "fairness": MeasuredQuantity("1", "Jain's index of the packet rates of flows.", _fairness),
+    "fairness": MeasuredQuantity("1", "Jain's index of the packet rates of flows.", _fairness, window="intervals"),
 }
 """All measurements by the names that studies give them."""

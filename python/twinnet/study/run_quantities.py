@@ -25,6 +25,8 @@ from twinnet.study.quantities import QUANTITIES, DistributionColumn
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 from twinnet.study.value_functions import percentile_of, value_of
+from twinnet.study.window import is_span, warm_up_length
+from twinnet.study.windowed import in_intervals, sent_within, whole_intervals
 
 __all__ = ["KeptTables", "RunTables"]
 
@@ -33,6 +35,8 @@ _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
 _KEPT_BYTES = 64 << 20
+FINEST_SAMPLE_PS = 50_000_000_000
+"""Bytes are counted in quarters of the shortest interval, if those are so long."""
 _COLUMN_BYTES = 2000
 """The memory that a column takes besides its values: most tables have more columns than rows."""
 
@@ -223,13 +227,18 @@ class RunTables:
     def _value(self, aggregate: Aggregate) -> float:
         measurement = self.measurements[aggregate.measurement]
         quantity = QUANTITIES[measurement.of]
+        window_s = self.window_s(aggregate)
         if measurement.is_series:
-            return self._rate(aggregate, measurement)
+            return self._rate(aggregate, measurement, window_s or (0.0, self.end_s))
         if aggregate.function == "min" and measurement.minimum_after is not None:
-            return self._late_minimum(aggregate, measurement)
+            return self._late_minimum(aggregate, measurement, window_s)
+        if window_s is not None and quantity.window != "flows":
+            return self._windowed(aggregate, measurement, window_s)
         if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
             raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.flows, aggregate)
+        if window_s is not None:
+            rows = sent_within(rows.filter(pl.col("start_s").is_not_null()), window_s)
         if aggregate.bound is None and percentile_of(aggregate.function) is None:
             return quantity.value(rows, aggregate.function)
         if quantity.each is not None:
@@ -238,10 +247,53 @@ class RunTables:
             raise LookupError(f"a run has one value of {measurement.of}")
         if not measurement.is_of_packets:
             return _told_percentile(rows, quantity.column, aggregate.function)
-        sent = self._datagrams(aggregate)
-        values = sent[quantity.column.of_packets].drop_nulls().to_numpy() * quantity.column.size
-        lost = int((~sent["arrived"]).sum()) if quantity.column.lost_counts else 0
-        return value_of(aggregate.function, aggregate.bound, values, lost)
+        return _of_datagrams(self._datagrams(aggregate), aggregate, quantity.column)
+
+    def window_s(self, aggregate: Aggregate) -> tuple[float, float] | None:
+        """The window of time that `aggregate` speaks of, or else its measurement, in seconds from the start of traffic;
+        `None` for the whole run.
+
+        Raises
+        ------
+        LookupError
+            It begins after a warm-up, and the values tell of none.
+        """
+        window = aggregate.during_s or self.measurements[aggregate.measurement].window
+        if not is_span(window):
+            return None if window is None else (self._warm_up_s(aggregate), math.inf)
+        return window
+
+    def _warm_up_s(self, aggregate: Aggregate) -> float:
+        """The end of the warm-up in this run, of all that the filters of `aggregate` select."""
+        measurement = self.measurements[aggregate.measurement]
+        if measurement.is_series:
+            interval_s = finest_interval_s(measurement)
+            times, values = self.line(aggregate.measurement, aggregate.filters).rates_bps(interval_s, self.end_s)
+        elif QUANTITIES[measurement.of].window == "packets":
+            sent = sent_within(self._datagrams(aggregate), (-math.inf, math.inf)).sort("sent_s", maintain_order=True)
+            column = QUANTITIES[measurement.of].column
+            valued = sent if column is None else sent.filter(pl.col(column.of_packets).is_not_null())
+            lost = sent["arrived"].not_().cast(pl.Float64)
+            times, values = (
+                valued["sent_s"].to_numpy(),
+                (lost if column is None else valued[column.of_packets]).to_numpy(),
+            )
+        else:
+            raise LookupError(f"{measurement.of} has no values over time, so that no warm-up shows")
+        return float(times[warm_up_length(values)])
+
+    def _windowed(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float]) -> float:
+        """The value in a window of time."""
+        quantity = QUANTITIES[measurement.of]
+        if quantity.window == "intervals":
+            rows = whole_intervals(self._selected(self.intervals, aggregate), window_s)
+            return in_intervals(measurement.of, rows, aggregate.function, aggregate.bound)
+        if quantity.window != "packets":
+            raise LookupError(f"{measurement.of} is of the whole run, and of no window")
+        sent = sent_within(self._datagrams(aggregate), window_s)
+        if quantity.column is None:
+            return float(sent["arrived"].not_().mean() or 0.0)  # type: ignore[arg-type]
+        return _of_datagrams(sent, aggregate, quantity.column)
 
     def _datagrams(self, aggregate: Aggregate) -> pl.DataFrame:
         """All datagrams that `aggregate` selects, one by one, lost ones too."""
@@ -261,9 +313,9 @@ class RunTables:
             return ""
         wanted = self.value(aggregate)
         for name, source in keys:
-            own = rows.filter((pl.col("name") == name) & (pl.col("from_host") == source))
+            own = dict(aggregate.filters) | {"flow": name, "from": source}
             with suppress(LookupError):
-                if QUANTITIES[measurement.of].value(own, aggregate.function) == wanted:
+                if self.value(replace(aggregate, filters=tuple(own.items()))) == wanted:
                     return f"{name} from {source}"
         return ""
 
@@ -279,12 +331,16 @@ class RunTables:
         """
         measurement = self.measurements[name]
         if measurement.is_series:
-            return self._interval_rates(name, measurement, filters, (0.0, self.end_s))
+            window_s = self.window_s(aggregate_of(name, filters)) or (0.0, self.end_s)
+            return self._interval_rates(name, measurement, filters, window_s)
         column = QUANTITIES[measurement.of].column
         if not measurement.is_of_packets or column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.packets, aggregate_of(name, filters))
         rows = rows.filter(pl.col(column.of_packets).is_not_null())
+        window_s = self.window_s(aggregate_of(name, filters))
+        if window_s is not None:
+            rows = sent_within(rows, window_s)
         if rows.is_empty():
             raise LookupError(f"no packet with a {measurement.of} was kept; give the traffic 'record_packets'")
         return rows["arrived_s"].to_numpy(), rows[column.of_packets].to_numpy() * column.size
@@ -308,8 +364,8 @@ class RunTables:
             except LookupError:
                 pass
         column = QUANTITIES[measurement.of].column
-        if column is None or not column.has_quantiles:
-            raise LookupError(f"a run has no quantiles of {measurement.of}")
+        if column is None or not column.has_quantiles or measurement.window is not None:
+            raise LookupError(f"a run has no quantiles of {measurement.of}, or none in a window")
         rows = self._selected(self.flows, aggregate_of(name, filters))
         seen = column.measured(rows)
         weights = seen[column.of_flows("count")].to_numpy()
@@ -317,21 +373,28 @@ class RunTables:
         averaged = np.array([float((values * weights).sum() / weights.sum()) for values in told])
         return np.array(list(_QUANTILES_OF_FLOWS.values())), averaged * column.size
 
-    def _late_minimum(self, aggregate: Aggregate, measurement: Measurement) -> float:
+    def _late_minimum(
+        self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None
+    ) -> float:
         """The least value of packets after the first ones of their flow."""
         column = QUANTITIES[measurement.of].column
         if column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.packets, aggregate)
         later = pl.int_range(pl.len()).over("flow", "from_host") >= measurement.minimum_after
-        least = rows.filter(later)[column.of_packets].drop_nulls().to_numpy()
+        chosen = rows.filter(later)
+        least = (
+            (chosen if window_s is None else sent_within(chosen, window_s))[column.of_packets].drop_nulls().to_numpy()
+        )
         if least.size == 0:
             raise LookupError(f"no packet came after the first {measurement.minimum_after}")
         return float(least.min()) * column.size
 
-    def _rate(self, aggregate: Aggregate, measurement: Measurement) -> float:
+    def _rate(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float]) -> float:
         line = self.line(aggregate.measurement, aggregate.filters)
-        begin_s, end_s = aggregate.during_s or (0.0, self.end_s)
+        begin_s, end_s = window_s if math.isfinite(window_s[1]) else (window_s[0], self.end_s)
+        if begin_s >= end_s:
+            raise LookupError(f"traffic had ended at {end_s:g} s, before the window begins")
         if aggregate.function == "mean":
             return line.mean_bps(begin_s, end_s)
         _, rates = self._interval_rates(aggregate.measurement, measurement, aggregate.filters, (begin_s, end_s))
@@ -341,7 +404,7 @@ class RunTables:
         self, name: str, measurement: Measurement, filters: Filters, during_s: tuple[float, float]
     ) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals in `during_s`."""
-        begin_s, end_s = during_s
+        begin_s, end_s = during_s[0], min(during_s[1], self.end_s) if math.isinf(during_s[1]) else during_s[1]
         interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
         first = math.ceil(begin_s / interval_s - 1e-6) * interval_s
         if measurement.bounds == "arrivals":
@@ -369,6 +432,18 @@ class RunTables:
                 raise LookupError(f"{key}={value} selects nothing among flows")
             rows = rows.filter(pl.col(columns[key]) == value)
         return rows
+
+
+def _of_datagrams(sent: pl.DataFrame, aggregate: Aggregate, column: DistributionColumn) -> float:
+    values = sent[column.of_packets].drop_nulls().to_numpy() * column.size
+    lost = int((~sent["arrived"]).sum()) if column.lost_counts else 0
+    return value_of(aggregate.function, aggregate.bound, values, lost)
+
+
+def finest_interval_s(measurement: Measurement) -> float:
+    """The shortest interval in which the bytes of a throughput are surely counted, in seconds."""
+    interval_ps = measurement.interval_ps or 0
+    return (interval_ps / 4 if interval_ps // 4 >= FINEST_SAMPLE_PS else interval_ps) / _PS_PER_SECOND
 
 
 def _told_percentile(rows: pl.DataFrame, column: DistributionColumn, function: str) -> float:

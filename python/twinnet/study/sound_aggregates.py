@@ -10,9 +10,11 @@ from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import StudySpecification
 from twinnet.study.traffic import Traffic
 from twinnet.study.value_functions import percentile_of
+from twinnet.study.window import WARM_UP, Window, is_span
 
 __all__ = ["check_aggregate", "check_measured"]
 
+_PS_PER_SECOND = 1e12
 _TOLD = ("median", "p50", "p90", "p99")
 """Percentiles that flows tell of themselves."""
 
@@ -27,18 +29,39 @@ def check_aggregate(specification: StudySpecification, aggregate: Aggregate) -> 
             f"{aggregate.text}: a run has one value of {measurement.of}; write mean({aggregate.measurement}), or min "
             "or max over runs"
         )
-    if aggregate.during_s is not None and not measurement.is_series:
-        said = f"{aggregate.measurement} is a {measurement.of}"
-        raise ValueError(f"{said}: it belongs to whole flows and takes no 'during'")
-    if aggregate.bound is None and percentile_of(aggregate.function) is None:
+    window = aggregate.during_s or measurement.window
+    by_percentile = aggregate.bound is not None or percentile_of(aggregate.function) is not None
+    if window is not None:
+        _check_window(specification, aggregate, measurement, window, meant)
+    if not by_percentile and not (window is not None and quantity.window == "packets"):
         return
-    if measurement.is_of_packets:
-        _check_records(aggregate, meant)
+    if quantity.window == "packets":
+        _check_records(aggregate, meant, window is not None)
     elif quantity.column is not None:
-        told = _TOLD if quantity.column.has_quantiles else ()
+        told = _TOLD if quantity.column.has_quantiles and window is None else ()
         if aggregate.function not in told:
             ways = " and ".join(told) if told else "no percentiles"
-            raise ValueError(f"{aggregate.text}: flows keep {ways} of {measurement.of}, and no single values")
+            where = "in a window, " if window is not None else ""
+            raise ValueError(f"{aggregate.text}: {where}flows keep {ways} of {measurement.of}, and no single values")
+
+
+def _check_window(
+    specification: StudySpecification,
+    aggregate: Aggregate,
+    measurement: Measurement,
+    window: Window,
+    meant: list[Traffic],
+) -> None:
+    quantity = QUANTITIES[measurement.of]
+    name = aggregate.measurement
+    if not quantity.window:
+        raise ValueError(f"{name} is a {measurement.of}: it belongs to the whole run and takes no window of time")
+    if window == WARM_UP and quantity.window not in ("series", "packets"):
+        raise ValueError(f"{name} is a {measurement.of}: no warm-up shows in it; give a time such as 'after: 2 s'")
+    ends = [None if one.duration_ps is None else one.last_start_ps + one.duration_ps for one in meant]
+    known = [end / _PS_PER_SECOND for end in ends if end is not None]
+    if is_span(window) and meant and len(known) == len(ends) and window[0] >= max(known):
+        raise ValueError(f"{name}: the window begins at {window[0]:g} s, and its traffic ends at {max(known):g} s")
 
 
 def check_measured(specification: StudySpecification, name: str) -> None:
@@ -91,18 +114,21 @@ def _selected(specification: StudySpecification, aggregate: Aggregate, measureme
     return able
 
 
-def _check_records(aggregate: Aggregate, meant: list[Traffic]) -> None:
-    """Every packet is needed for a percentile or a share, and so each flow must keep its packets."""
+def _check_records(aggregate: Aggregate, meant: list[Traffic], in_window: bool) -> None:
+    """Every packet is needed for a percentile, a share or a window, and so each flow must keep its packets."""
+    needs = f"{aggregate.text}{' in a window' if in_window else ''} needs every packet"
     for entry in meant:
         if "record_packets" not in settings_of(entry.kind):
+            if in_window:
+                raise ValueError(f"{needs}, and {entry.app} keeps none: leave {entry.name} out by 'only' or [flow=...]")
             continue
         if entry.using == "programs":
             raise ValueError(
-                f"{aggregate.text} needs every packet, and programs keep none: give {entry.name} 'using: apps', or "
+                f"{needs}, and programs keep none: give {entry.name} 'using: apps', or "
                 "leave it out by 'only' or [flow=...]"
             )
         if entry.record_packets is None:
             raise ValueError(
-                f"{aggregate.text} needs every packet: give the traffic {entry.name} 'record_packets', such as 100000, "
+                f"{needs}: give the traffic {entry.name} 'record_packets', such as 100000, "
                 "or leave it out by 'only' or [flow=...]"
             )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
-from twinnet.study.predicate import Aggregate, aggregate_of
+from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.run_quantities import RunTables
 from twinnet.study.store import ResultStore
@@ -105,8 +105,9 @@ class Twin:
         """Every metric under every combination of levels; throughputs by phase."""
         found: list[TwinResult] = []
         for name, measurement in self.study.specification.measurements.items():
-            series = measurement.is_series
-            phases: Sequence[tuple[float, float] | None] = self.phases if series else [None]
+            phases: Sequence[tuple[float, float] | None] = self.wall.phases_of(name)
+            if measurement.is_series and measurement.window is None:
+                phases = self.phases
             labels = dict.fromkeys([*self.wall.labels(name), *self.virtual.labels(name)])
             for levels, (label, filters) in itertools.product(self.wall.combinations, labels):
                 for phase in phases:
@@ -157,7 +158,7 @@ class Twin:
         phase: tuple[float, float] | None,
     ) -> TwinResult | None:
         measurement = self.study.specification.measurements[name]
-        aggregate = aggregate_of(name, filters, phase, measurement.function)
+        aggregate = self.wall.shown(name, filters, phase)
         wall_runs, virtual_runs = self.wall_runs(levels), self.virtual.runs_at(levels)
         wall, virtual = _values(wall_runs, aggregate), _values(virtual_runs, aggregate)
         if not wall and not virtual:
@@ -175,7 +176,7 @@ class Twin:
         allowed = tolerance.allowed(_mean(wall), _mean(virtual)) if wall and virtual else math.nan
         verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs))
         parting = moment = None
-        if phase is not None:
+        if phase is not None and measurement.is_series and measurement.window is None:
             starts, of_wall, of_virtual = self._in_phase(name, filters, levels, phase)
             parting = find_parting(starts, of_wall, of_virtual, tolerance, level)
             wall_values, virtual_values = (

@@ -1,0 +1,101 @@
+"""What a run measured in a window of time, from its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from twinnet.results.series import receivers
+from twinnet.study.value_functions import Bound, value_of
+
+__all__ = ["in_intervals", "sent_within", "whole_intervals"]
+
+Vector = npt.NDArray[np.float64]
+Span = tuple[float, float]
+_SLACK = 1e-6
+"""Of an interval: bounds that differ only by floating point count as equal."""
+
+
+def sent_within(sent: pl.DataFrame, window_s: Span) -> pl.DataFrame:
+    """The datagrams that were sent in the window, or flows that began in it; the window's end is outside.
+
+    Raises
+    ------
+    LookupError
+        None was, or packets do not tell when they were sent.
+    """
+    column = "sent_s" if "sent_s" in sent.columns else "start_s"
+    if sent.height and sent[column].is_null().any():
+        raise LookupError("packets that do not tell when they were sent lie in no window")
+    begin, end = window_s
+    found = sent.filter((pl.col(column) >= begin) & (pl.col(column) < end))
+    if found.is_empty():
+        raise LookupError(f"nothing was sent between {begin:g} s and {end:g} s")
+    return found
+
+
+def whole_intervals(rows: pl.DataFrame, window_s: Span) -> pl.DataFrame:
+    """The rows of a table of intervals that lie wholly in the window; raises `LookupError` where none does."""
+    begin, end = window_s
+    slack = _SLACK * pl.col("length_s")
+    found = rows.filter((pl.col("start_s") >= begin - slack) & (pl.col("start_s") + pl.col("length_s") <= end + slack))
+    if found.is_empty():
+        raise LookupError(f"no whole interval lies between {begin:g} s and {end:g} s")
+    return found
+
+
+def in_intervals(of: str, rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
+    """The value of the quantity `of`, which receivers count interval by interval, from `rows` of such intervals.
+
+    Raises
+    ------
+    LookupError
+        They do not tell it.
+    """
+    return _COUNTED[of](rows, function, bound)
+
+
+def _rates(rows: pl.DataFrame) -> Vector:
+    """Packets a second of each flow."""
+    counted = receivers(rows).filter(pl.col("packets").is_not_null())
+    if counted.is_empty():
+        raise LookupError("no receiver counted packets interval by interval")
+    per_flow = counted.group_by("name", "from_host", maintain_order=True).agg(
+        pl.col("packets").sum() / pl.col("length_s").sum()
+    )
+    return per_flow["packets"].to_numpy()
+
+
+def _rate(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
+    return value_of(function, bound, _rates(rows))
+
+
+def _fairness(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
+    rates = _rates(rows)
+    if not rates.any():
+        raise LookupError("no packet arrived")
+    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+
+
+def _round_trips(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
+    seen = rows.filter(pl.col("rtt_mean_ms").is_not_null())
+    if seen.is_empty():
+        raise LookupError("no round trip was measured")
+    if function in ("min", "max"):
+        column = seen[f"rtt_{function}_ms"]
+        return float(column.to_numpy().min() if function == "min" else column.to_numpy().max()) * 1e-3
+    if function != "mean":
+        raise LookupError(f"intervals keep mean, min and max of round trips, and no values for {function}")
+    # A client of HTTP counts no packets: its intervals count alike.
+    weights = seen["packets"].fill_null(1).to_numpy().astype(float)
+    return float(np.average(seen["rtt_mean_ms"].to_numpy(), weights=weights)) * 1e-3
+
+
+_COUNTED: Mapping[str, Callable[[pl.DataFrame, str, Bound | None], float]] = {
+    "packet_rate": _rate,
+    "fairness": _fairness,
+    "rtt": _round_trips,
+}
