@@ -19,6 +19,7 @@ from twinnet.network.link_settings import (
     DirectionSettings,
     LineOptions,
     LinkOptions,
+    OwnLinkOptions,
     direction_spec,
     read_setting,
 )
@@ -93,7 +94,7 @@ def test_each_loss_of_the_core_is_one_of_python_with_the_same_defaults() -> None
 
 def test_files_have_the_settings_of_the_keywords() -> None:
     assert set(DirectionModel.model_fields) == set(DirectionSettings.__annotations__) == set(SETTINGS) - {"up"}
-    assert set(LinkModel.model_fields) == set(LinkOptions.__annotations__) | {"between"}
+    assert set(LinkModel.model_fields) == set(OwnLinkOptions.__annotations__) | {"between"}
     assert set(FarTunnelModel.model_fields) == set(LineOptions.__annotations__) | {"at", "through", "name"}
     assert set(LineChangeModel.model_fields) == set(SETTINGS)
 

@@ -28,6 +28,7 @@ def tell_plan(campaign: Campaign, as_json: bool) -> None:
     from twinnet.study.congestion_control import told_controls
     from twinnet.study.forecast import forecast_runs
     from twinnet.study.network_of import network_of
+    from twinnet.study.queues_told import queues_told
     from twinnet.study.what_varies import NOTHING_VARIES, what_varies
 
     study, whole, plan, part = campaign.study, campaign.whole, campaign.plan, campaign.part
@@ -55,6 +56,8 @@ def tell_plan(campaign: Campaign, as_json: bool) -> None:
         return
     click.echo(f"{study.specification.title}\n{study.specification.question}\n")
     click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
+    for line in queues_told(study):
+        click.echo(wrapped(line, terminal_columns(), hanging=2))
     control = told_controls(study)
     click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
     if study.specification.repetitions > 1 and not any(map(what_varies, _one_of_each(whole))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -193,13 +193,18 @@ def _note(node: Node) -> str:
 
 
 def _told(link: Link) -> str:
-    queues = {str(port.queue.to_spec()["kind"]) for port in (link.a, link.b) if port.queue is not None}
-    return told_of_line(link.ab, link.ba, queues, "" if link.tunnel is None else str(link.tunnel))
+    kinds = {port.name: port.queue.discipline if port.queue is not None else "" for port in (link.a, link.b)}
+    told = told_of_line(link.ab, link.ba, kinds, "" if link.tunnel is None else str(link.tunnel))
+    return ", ".join(one for one in (link.name, told) if one)
 
 
-def told_of_line(ab: Mapping[str, Any], ba: Mapping[str, Any], queues: Iterable[str], tunnel: str = "") -> str:
-    """The settings of both directions and the kinds of queues in a few words; empty where there are none."""
+def told_of_line(ab: Mapping[str, Any], ba: Mapping[str, Any], kinds: Mapping[str, str], tunnel: str = "") -> str:
+    """The settings of both directions and the kinds of queues by port, "" for none, in a few words; empty where there
+    are none."""
+    queues = [f"{kind} queue at {port}" for port, kind in kinds.items() if kind]
+    if len(queues) == 2 and len(set(kinds.values())) == 1:
+        queues = [f"{next(iter(kinds.values()))} queue"]
     there, back = describe_direction(ab), describe_direction(ba)
     both = there if there == back else f"→ {there}, ← {back}"
-    said = [both.replace("unlimited", "").strip(", "), tunnel, *(f"{kind} queue" for kind in sorted(queues))]
+    said = [both.replace("unlimited", "").strip(", "), tunnel, *queues]
     return ", ".join(one for one in said if one)

@@ -47,7 +47,7 @@ def _note(node: Row) -> str:
 def _line(nodes: Mapping[str, Row], built: Row, now: Row) -> Line:
     ends = (built["a"], built["b"])
     ports = (nodes[end["node"]]["ports"][end["port"]] for end in ends)
-    queues = {str(queue["kind"]) for port in ports if (queue := port.get("queue"))}
+    queues = {str(port["name"]): str(port["queue"]["kind"]) if port.get("queue") else "" for port in ports}
     there, back = now["ab"], now["ba"]
     told = told_of_line(there["config"], back["config"], queues)
     return Line(ends[0]["node"], ends[1]["node"], told, bool(there["up"] and back["up"]))

@@ -29,6 +29,7 @@ __all__ = [
     "LineChange",
     "LineOptions",
     "LinkOptions",
+    "OwnLinkOptions",
     "describe_direction",
     "direction_spec",
     "read_setting",
@@ -110,6 +111,13 @@ class LinkOptions(LineOptions, total=False):
     tunnel: Tunnel | Mapping[str, Mapping[str, str | int | bool]] | None
     """The tunnel that carries the frames over an underlay: :func:`twinnet.gre` or :func:`twinnet.vxlan`. The rate, the
     framing, the queue and the impairments are then the underlay's."""
+
+
+class OwnLinkOptions(LinkOptions, total=False):
+    """The settings of one link: several that are made alike have no names."""
+
+    name: str | None
+    """Its name, by which studies can mean it and its queues."""
 
 
 LINK_DEFAULTS: LinkOptions = {

@@ -39,7 +39,7 @@ from twinnet.network.link_settings import (
     LINK_DEFAULTS,
     DirectionSettings,
     LineOptions,
-    LinkOptions,
+    OwnLinkOptions,
     direction_spec,
     read_setting,
 )
@@ -341,8 +341,8 @@ class Network(Drawable, Startable, AnswersToMininet):
         self._nodes[node_name] = node
         return node
 
-    @refuses_unknown_settings(LinkOptions)
-    def link(self, a: Node | str, b: Node | str, **settings: Unpack[LinkOptions]) -> Link:
+    @refuses_unknown_settings(OwnLinkOptions)
+    def link(self, a: Node | str, b: Node | str, **settings: Unpack[OwnLinkOptions]) -> Link:
         """Join two nodes.
 
         Parameters
@@ -350,9 +350,9 @@ class Network(Drawable, Startable, AnswersToMininet):
         a, b
             The nodes, or their names: the first and the second end.
         settings
-            Those of :class:`twinnet.network.link_settings.LinkOptions`: ``rate``, ``delay``, ``queue``, ...
+            Those of :class:`twinnet.network.link_settings.OwnLinkOptions`: ``rate``, ``delay``, ``queue``, ...
         """
-        given: LinkOptions = {**LINK_DEFAULTS, **settings}
+        given: OwnLinkOptions = {**LINK_DEFAULTS, **settings}
         node_a, node_b = self.node(a), self.node(b)
         if node_a is node_b:
             raise BadTopology(f"a link joins {node_a.name} to itself", "a link needs two different nodes")
@@ -364,6 +364,7 @@ class Network(Drawable, Startable, AnswersToMininet):
             )
         mtu, up = read_setting("mtu", given.get("mtu")), read_setting("up", given.get("up"))
         carried_by = link_tunnel(given.get("tunnel"), mtu)
+        link_name = self._free_link_name(given.get("name"))
         queue = given.get("queue")
         queues = {"queue": queue, "queue_a": given.get("queue_a"), "queue_b": given.get("queue_b")}
         for name, one in queues.items():
@@ -389,10 +390,18 @@ class Network(Drawable, Startable, AnswersToMininet):
             node.ports.append(port)
             if isinstance(node, Switch) and port.number is not None:
                 node.port_numbers.add(port.number)
-        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by)
+        link = Link(len(self._links), new_a, new_b, mtu, up, ab, ba, carried_by, link_name)
         self._links.append(link)
         self._pairs.setdefault(pair, link)
         return link
+
+    def _free_link_name(self, name: str | None) -> str:
+        if name is None:
+            return ""
+        addressing.checked_name(name)
+        if any(link.name == name for link in self._links):
+            raise DuplicateName(f"there is a link {name} already", "give each link its own name, or none")
+        return name
 
     def tunnel(
         self,

@@ -287,6 +287,8 @@ class Link:
         The settings of each direction in the form of the lab protocol.
     tunnel
         What carries the frames over an underlay.
+    name
+        Its own name, "" without one.
     """
 
     index: int
@@ -297,6 +299,7 @@ class Link:
     ab: dict[str, Any]
     ba: dict[str, Any]
     tunnel: Tunnel | None = None
+    name: str = ""
 
     def __repr__(self) -> str:
         there, back = describe_direction(self.ab), describe_direction(self.ba)

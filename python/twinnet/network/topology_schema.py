@@ -312,6 +312,7 @@ class LinkModel(_LineModel):
     """
 
     between: Annotated[list[str], Field(min_length=2, max_length=2)]
+    name: NodeName | None = None
     tunnel: TunnelModel | None = None
 
 

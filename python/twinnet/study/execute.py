@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from twinnet.deliveries import Capacity, capacity_of
 from twinnet.errors import NotAvailable, TwinnetError
 from twinnet.lab.port_sampler import PortSampler
+from twinnet.network.named_ports import port_named
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import table
@@ -33,6 +34,7 @@ from twinnet.units import Picoseconds
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
     from twinnet.machines.machine_lab import MachineLab
+    from twinnet.network.network import Network
     from twinnet.policies import CompiledPolicy
 
 __all__ = ["LabExecutor"]
@@ -91,15 +93,16 @@ class LabExecutor:
         policy = compiled_policy(run.specification, network)
         if policy is not None:
             policy.deploy(network)
+        ports = _port_names(run.specification, network)
         if run.specification.clock == "virtual":
             with network.simulate() as lab:
-                return _VirtualRun(lab, run, progress, policy).make()
+                return _VirtualRun(lab, run, progress, ports, policy).make()
         if run.specification.clock == "real":
             progress.doing = "reaching the machines"
             with network.operate() as lab:
-                return _RealRun(lab, run, progress).make()
+                return _RealRun(lab, run, progress, ports).make()
         with network.emulate(interface=self.interface, fabric_threads=self.fabric_threads) as lab:
-            return _Run(lab, run, progress, policy).make()
+            return _Run(lab, run, progress, ports, policy).make()
 
 
 class _Run:
@@ -108,8 +111,15 @@ class _Run:
     handing_over_ps = _HANDING_OVER_PS
     """The time to allow for handing one app to the lab."""
 
-    def __init__(self, lab: Lab, run: PlannedRun, progress: Progress, policy: CompiledPolicy | None = None) -> None:
-        self.policy = policy
+    def __init__(
+        self,
+        lab: Lab,
+        run: PlannedRun,
+        progress: Progress,
+        port_names: Mapping[str, str],
+        policy: CompiledPolicy | None = None,
+    ) -> None:
+        self.policy, self.port_names = policy, port_names
         self.lab, self.run, self.progress = lab, run, progress
         self.specification = run.specification
         self.sample_ps = sample_interval_ps(run.specification)
@@ -117,9 +127,8 @@ class _Run:
         self.looks = FidelitySamples(max(_SLICE_PS, self.sample_ps), 0)
 
     def make(self) -> Measured:
-        ports = sorted(
-            {port for one in self.specification.measurements.values() if one.is_series for port in one.ports or ()}
-        )
+        series = [one for one in self.specification.measurements.values() if one.is_series]
+        ports = sorted({self.port_names[port] for one in series for port in one.ports or ()})
         self._join_controllers()
         sampler = self.lab.sample(ports, Picoseconds(self.sample_ps)) if ports else None
         counted = self._path_sampler()
@@ -158,6 +167,7 @@ class _Run:
                 "lab": dict(self.lab.started),
                 "zero_ps": zero_ps,
                 "sample_interval_ps": self.sample_ps,
+                "ports": dict(self.port_names),
                 **policy_record(self.lab, self.policy),
             },
             table("fidelity", self.looks.rows),
@@ -166,7 +176,7 @@ class _Run:
 
     def _path_sampler(self) -> PortSampler | None:
         """Counts the path of an estimate, finely, so that its window can be cut out."""
-        ports = _path_ports(self.specification)
+        ports = sorted({self.port_names[port] for port in _path_ports(self.specification)})
         return self.lab.sample(ports, _PATH_SAMPLE) if ports else None
 
     def _path_counts(self, sampler: PortSampler | None) -> PathCounts | None:
@@ -264,8 +274,8 @@ class _Run:
 class _RealRun(_Run):
     """A run on physical machines: their clocks were set to one, and time passes by itself."""
 
-    def __init__(self, lab: MachineLab, run: PlannedRun, progress: Progress) -> None:
-        super().__init__(lab, run, progress)
+    def __init__(self, lab: MachineLab, run: PlannedRun, progress: Progress, port_names: Mapping[str, str]) -> None:
+        super().__init__(lab, run, progress, port_names)
         self.machines = lab
 
     def _processors(self, record: Mapping[str, Any]) -> dict[str, str]:
@@ -329,6 +339,12 @@ def samples_of(sampler: PortSampler) -> PortSamples:
             "measure port_throughput at fewer ports, or give longer intervals",
         )
     return samples
+
+
+def _port_names(specification: StudySpecification, network: Network) -> dict[str, str]:
+    """The ports by the ways in which measurements name them, such as `s1 to s2`."""
+    named = sorted({port for one in specification.measurements.values() for port in one.ports or ()})
+    return {name: port_named(network, name).name for name in named}
 
 
 def _path_ports(specification: StudySpecification) -> list[str]:

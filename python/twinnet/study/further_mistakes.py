@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from twinnet.errors import UsageError, did_you_mean
+from twinnet.network.named_ports import link_named, ports_named
 from twinnet.network.network import Network
 from twinnet.network.nodes import Host
 from twinnet.network.sound_parts import mistakes_between_parts
@@ -17,7 +18,7 @@ from twinnet.network.topology_schema import NetworkModel
 from twinnet.study.dimensions import ANY
 from twinnet.study.host_ranges import expand_hosts
 from twinnet.study.measurement import Measurement, unknown_selection
-from twinnet.study.network_of import link_between, port_named, switch_named
+from twinnet.study.network_of import switch_named
 from twinnet.study.predicate import Names, parse_check
 from twinnet.study.quantity import Quantity
 from twinnet.study.specification import Statement
@@ -121,9 +122,9 @@ def _of_level_names(document: Document, data: Mapping[str, Any], networks: list[
     if not _all_built(data, networks):
         return []
     ask: dict[str, Callable[[Network, str], object]] = {
-        "queues": port_named,
+        "queues": ports_named,
         "flows": switch_named,
-        "links": link_between,
+        "links": link_named,
     }
     problems: list[Problem] = []
     for factor, given in _mapping(data.get("factors")).items():

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 
-from twinnet.errors import BadTopology, UnknownNode, UsageError, did_you_mean
+from twinnet.errors import UnknownNode, UsageError, did_you_mean
 from twinnet.network.link_settings import direction_spec
+from twinnet.network.named_ports import link_named, port_named, ports_named
 from twinnet.network.network import Network
-from twinnet.network.nodes import Host, Link, Port, Switch
+from twinnet.network.nodes import Host, Switch
 from twinnet.network.topology_file import build_network
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.policy_of import compiled_policy
-from twinnet.study.specification import Level, StudySpecification
+from twinnet.study.specification import QUEUES_OF_LINKS, Level, StudySpecification
 from twinnet.yaml_source import Document, Problem, SourceError
 
 __all__ = ["check_networks", "network_of"]
@@ -62,17 +63,9 @@ def _apply(network: Network, level: Level, place: Place, document: Document, pro
         attempt("links", name, lambda name=name: _set_link(network, name, level))
 
 
-def port_named(network: Network, name: str) -> Port:
-    """Return the port of `network` that a level names, such as `s1-eth2`; `UnknownNode` where there is none."""
-    ports = {port.name: port for node in network.nodes.values() for port in node.ports}
-    if name not in ports:
-        raise UnknownNode(f"the network has no port {name!r}", did_you_mean(name, ports))
-    return ports[name]
-
-
 def _set_queue(network: Network, name: str, level: Level) -> None:
-    port, queue = port_named(network, name), level.queues[name]
-    port.queue = queue
+    for port in ports_named(network, name):
+        port.queue = level.queues[name]
 
 
 def switch_named(network: Network, name: str) -> Switch:
@@ -84,30 +77,20 @@ def switch_named(network: Network, name: str) -> Switch:
     return switch
 
 
-def link_between(network: Network, name: str) -> Link:
-    """Return the link that `name` means: `A-B`, where node names may hold hyphens themselves.
-
-    `BadTopology` where it does not name two nodes, and the error of `Network.find_link` where they have no link.
-    """
-    parts = name.split("-")
-    pairs = [("-".join(parts[:cut]), "-".join(parts[cut:])) for cut in range(1, len(parts))]
-    for a, b in pairs:
-        if a in network and b in network:
-            return network.find_link(a, b)
-    raise BadTopology(f"{name!r} does not name two nodes of the network", "write the names of a link's ends: h1-s1")
-
-
 def _add_flows(network: Network, name: str, level: Level) -> None:
     switch = switch_named(network, name)
     switch.flows = (*switch.flows, *level.flows[name])
 
 
 def _set_link(network: Network, name: str, level: Level) -> None:
-    """Set both directions of the link that `name` means."""
-    link = link_between(network, name)
-    change = direction_spec(level.links[name].model_dump(exclude_unset=True))
+    """Set both directions of the link that `name` means, and the queues at its ends."""
+    link, given = link_named(network, name), level.links[name]
+    change = direction_spec(given.model_dump(exclude_unset=True, exclude=set(QUEUES_OF_LINKS)))
     link.ab.update(change)
     link.ba.update(change)
+    for key, ports in {"queue": (link.a, link.b), "queue_a": (link.a,), "queue_b": (link.b,)}.items():
+        for port in ports if key in given.model_fields_set else ():
+            port.queue = getattr(given, key)
 
 
 def check_networks(

@@ -404,7 +404,11 @@ class _Parser:
         if key.text not in FILTERS:
             raise self._unknown("key", key, FILTERS)
         self._need("=")
-        return key.text, self._word("what to select").text
+        value = self._word("what to select").text
+        if key.text == "port" and (towards := self._peek()) in ("to", "towards"):
+            self.place += 1
+            value = f"{value} {towards} {self._word('the far end').text}"
+        return key.text, value
 
     def _window(self) -> tuple[float, float]:
         self._need("[")

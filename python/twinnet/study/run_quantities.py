@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -184,11 +184,16 @@ class RunTables:
 
         def make() -> Cumulative:
             if measurement.of == "port_throughput":
-                ports = [value for _, value in filters] or measurement.ports or []
-                return port_bytes(self.port_samples, ports, measurement.layer)
+                given = [value for _, value in filters] or measurement.ports or []
+                return port_bytes(self.port_samples, self.ports_meant(given), measurement.layer)
             return flow_bytes(_only(self.intervals, measurement), dict(filters), measurement.layer)
 
         return self._kept.line(self.run, name, filters, make)
+
+    def ports_meant(self, given: Sequence[str]) -> list[str]:
+        """The names in tables of the ports that the study calls `given`, such as `s1 to s2`."""
+        known: Mapping[str, str] = self.run.record.get("notes", {}).get("ports", {})
+        return [known.get(name, name) for name in given]
 
     def rates(self, name: str, filters: Filters, interval_s: float) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals of the throughput `name`; raises `LookupError`

@@ -89,6 +89,24 @@ class Preset(_Strict):
     set: dict[str, Scalar]
 
 
+class ChangedLink(DirectionModel):
+    """What a level changes of a link: settings of both directions, and the queues at both ends, at the first and at the
+    second."""
+
+    queue: Queue | None = None
+    queue_a: Queue | None = None
+    queue_b: Queue | None = None
+
+    @model_validator(mode="after")
+    def _names_each_queue_once(self) -> ChangedLink:
+        if "queue" in self.model_fields_set and {"queue_a", "queue_b"} & self.model_fields_set:
+            raise ValueError("'queue' is that of both ends; give it, or 'queue_a' and 'queue_b'")
+        return self
+
+
+QUEUES_OF_LINKS = ("queue", "queue_a", "queue_b")
+
+
 class Level(_Strict):
     """One level of a factor: what it changes.
 
@@ -102,11 +120,13 @@ class Level(_Strict):
     set
         Values of parameters.
     queues
-        Queue configurations by the name of the port that sends, as in topology files.
+        Queue configurations by what sends: a port (`s1-eth2`), a direction (`s1 to s2`), or a link's queue
+        (`trunk.queue` by the link's name, `links[0].queue_a`).
     flows
         Flow rules by switch, in `ovs-ofctl` syntax, added to those of the network.
     links
-        Settings of links by the names of their ends, such as `h1-s1`, over those of the network.
+        Settings of links and queues at their ends, over those of the network: by the names of their ends, such as
+        `h1-s1`, by their own name, or `links[0]`.
     network
         The name of one of the study's `networks`, which takes the place of `network`.
     """
@@ -117,7 +137,7 @@ class Level(_Strict):
     set: dict[str, Scalar] = {}
     queues: dict[str, Queue | None] = {}
     flows: dict[str, list[FlowText]] = {}
-    links: dict[str, DirectionModel] = {}
+    links: dict[str, ChangedLink] = {}
 
 
 class Factor(_Strict):
