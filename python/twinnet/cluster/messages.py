@@ -51,6 +51,7 @@ _TABLES = {
     "port_samples": "port_samples",
     "fidelity": "fidelity_samples",
     "packets": "packets",
+    "tcp": "tcp",
 }
 """Tables of a run by their names, and where `Measured` has them."""
 _UNREADABLE = (

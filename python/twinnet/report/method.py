@@ -135,6 +135,9 @@ def _measured(name: str, measurement: Measurement) -> str:
         return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
     meaning = QUANTITIES[measurement.of].meaning.rstrip(".")
     what = meaning[0].lower() + meaning[1:]
+    if measurement.interval_ps is not None:
+        where = f" of {', '.join(measurement.ports)}" if measurement.ports else ""
+        return f"{name}{text}: {what}{where}, every {format_duration(measurement.interval_ps)}."
     after = measurement.minimum_after
     late = f"; the least leaves out the first {after} packets" if after else ""
     return f"{name}{text}: {what}, per {measurement.per}{late}."

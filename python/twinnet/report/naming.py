@@ -58,7 +58,7 @@ def label_names(specification: StudySpecification, measurement: Measurement) -> 
 
     The protocol stands for all traffic that uses it. Where that is one kind, its name says more.
     """
-    if measurement.of == "port_throughput" or measurement.per == "flow":
+    if measurement.is_of_ports or measurement.per == "flow":
         return {}
     meant = [entry for entry in specification.traffic if measurement.only is None or entry.name in measurement.only]
     names: dict[str, str] = {}

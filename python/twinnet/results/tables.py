@@ -17,6 +17,7 @@ __all__ = [
     "PACKETS",
     "PORT_SAMPLES",
     "TABLES",
+    "TCP",
     "TWIN",
     "table",
     "unit_of_column",
@@ -95,6 +96,7 @@ FLOWS: dict[str, Any] = {
     "send_switches_per_second": pl.Float64,
     "send_involuntary_switches_per_second": pl.Float64,
     "send_together_share": pl.Float64,
+    "completed": pl.Boolean,
     "kept_up": pl.Boolean,
     "sender_processor": pl.String,
     "errors": pl.String,
@@ -144,6 +146,19 @@ PACKETS: dict[str, Any] = {
     "rtp_bandwidth_bps": pl.Float64,
 }
 """One row for each packet that arrived, of traffic that asks for `record_packets`, in the order of arrival."""
+
+TCP: dict[str, Any] = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "protocol": pl.String,
+    "from_host": pl.String,
+    "at_s": pl.Float64,
+    "congestion_window_packets": pl.Int64,
+    "slow_start_threshold_packets": pl.Int64,
+    "smoothed_rtt_ms": pl.Float64,
+    "retransmitted_packets": pl.Int64,
+}
+"""One row for each look at the state of a sender's TCP, where a study measures it; windows and counts in segments."""
 
 PORT_SAMPLES: dict[str, Any] = {
     "port": pl.String,
@@ -219,6 +234,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "intervals": INTERVALS,
     "packets": PACKETS,
     "port_samples": PORT_SAMPLES,
+    "tcp": TCP,
     "fidelity": FIDELITY,
     "twin": TWIN,
 }

@@ -157,6 +157,11 @@ class StudyResults:
         return self.table("port_samples")
 
     @property
+    def tcp(self) -> pl.DataFrame:
+        """A row for each run, flow of TCP and look at its sender's state, where the study measures that."""
+        return self.table("tcp")
+
+    @property
     def fidelity_samples(self) -> pl.DataFrame:
         """A row for each look at how well a run kept its schedule; none on the virtual clock."""
         return self.table("fidelity")
@@ -168,7 +173,7 @@ class StudyResults:
         Parameters
         ----------
         name
-            ``flows``, ``intervals``, ``packets``, ``port_samples`` or ``fidelity``.
+            ``flows``, ``intervals``, ``packets``, ``port_samples``, ``tcp`` or ``fidelity``.
         """
         self._check_table(name)
         frames = [

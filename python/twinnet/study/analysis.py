@@ -230,7 +230,7 @@ class Analysis:
     def _seen(self) -> dict[str, frozenset[str]]:
         """The labels that each measurement distinguishes in any run; run by run, so that the tables of each are read
         once."""
-        of_flows = [name for name, one in self.specification.measurements.items() if one.of != "port_throughput"]
+        of_flows = [name for name, one in self.specification.measurements.items() if not one.is_of_ports]
         seen: dict[str, set[str]] = {name: set() for name in of_flows}
         for run in self.used:
             for name in of_flows:
@@ -241,7 +241,7 @@ class Analysis:
         """Return the labels that the measurement `name` distinguishes, each with its filter, such as `("udp",
         (("protocol", "udp"),))`."""
         measurement = self.specification.measurements[name]
-        if measurement.of == "port_throughput":
+        if measurement.is_of_ports:
             return [(port, (("port", port),)) for port in measurement.ports or []]
         key = "flow" if measurement.per == "flow" else "protocol"
         seen = self._seen[name]

@@ -14,7 +14,7 @@ from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.results.flow_series import Intervals
 from twinnet.results.packet_table import packet_frame
 from twinnet.results.port_samples import PortSamples
-from twinnet.results.tables import PORT_SAMPLES, table
+from twinnet.results.tables import PORT_SAMPLES, TCP, table
 from twinnet.study.lost_packets import with_all_losses
 from twinnet.study.probe_harm import harm_to_others
 from twinnet.study.specification import Traffic
@@ -22,6 +22,7 @@ from twinnet.study.specification import Traffic
 __all__ = ["PathCounts", "PlannedFlow", "Tables", "collect"]
 
 _PS_PER_SECOND = 1e12
+_PS_PER_MS = 1e9
 _RECEIVING_ROLES = ("sink", "client")
 
 
@@ -77,6 +78,7 @@ class Tables:
     intervals: pl.DataFrame
     port_samples: pl.DataFrame
     packets: pl.DataFrame
+    tcp: pl.DataFrame
 
 
 def collect(
@@ -115,8 +117,11 @@ def collect(
     seen += [(flow, report) for flow in planned for report in flow.reports]
     seen = with_all_losses(seen, planned)
     everybody = [report for _, report in seen]
+    ended = _completed(seen)
     flows = [
-        _flow_row(flow, report, zero_ps, processors or {}) | _bandwidth(report, path, everybody)
+        _flow_row(flow, report, zero_ps, processors or {})
+        | _bandwidth(report, path, everybody)
+        | {"completed": ended.get((flow.entry.name, flow.source))}
         for flow, report in seen
     ]
     # Flow by flow: as a dictionary a row takes many times what it takes in a table, and there may be millions.
@@ -138,7 +143,43 @@ def collect(
         pl.concat([*(rows for _, _, rows in counted), table("intervals", nothing)]),
         table("port_samples", _port_rows(samples, zero_ps)),
         pl.concat([table("packets", []), *(frame for frame in packets if frame is not None)]),
+        pl.concat([table("tcp", []), *(_tcp_frame(flow, report, zero_ps) for flow, report in seen if report.tcp_info)]),
     )
+
+
+def _completed(seen: Sequence[tuple[PlannedFlow, FlowReport]]) -> dict[tuple[str, str], bool]:
+    """Whether all that was to be transferred arrived, by traffic and source; nothing of traffic that a time ends."""
+    found: dict[tuple[str, str], bool] = {}
+    for flow, report in seen:
+        size, count = flow.entry.transfer
+        if size is None and count is None:
+            continue
+        key = (flow.entry.name, flow.source)
+        arrived = report.role in _RECEIVING_ROLES and (
+            (report.packets or 0) >= count if count is not None else (report.bytes or 0) >= (size or 0)
+        )
+        found[key] = found.get(key, False) or arrived
+    return found
+
+
+def _tcp_frame(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> pl.DataFrame:
+    """The states of a sender's TCP."""
+    told = report.tcp_info
+    if told is None:
+        return table("tcp", [])
+    names = {"name": flow.entry.name, "protocol": flow.protocol, "from_host": flow.source}
+    frame = pl.DataFrame(
+        {
+            "at_s": [(at - zero_ps) / _PS_PER_SECOND for at in told.at_ps],
+            "congestion_window_packets": told.congestion_windows,
+            "slow_start_threshold_packets": told.slow_start_thresholds,
+            "smoothed_rtt_ms": [one / _PS_PER_MS if one else None for one in told.smoothed_rtts_ps],
+            "retransmitted_packets": told.retransmits,
+        }
+    ).with_columns(
+        pl.lit(report.flow or flow.number).alias("flow"), *(pl.lit(one).alias(key) for key, one in names.items())
+    )
+    return frame.select(pl.col(column).cast(kind) for column, kind in TCP.items())
 
 
 def _errors_apart(app: AppReport) -> list[str]:

@@ -25,6 +25,7 @@ from twinnet.study.plan import PlannedRun
 from twinnet.study.policy_of import compiled_policy
 from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
+from twinnet.study.quantities import QUANTITIES
 from twinnet.study.real_machines import check_machines
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
@@ -127,8 +128,8 @@ class _Run:
         self.looks = FidelitySamples(max(_SLICE_PS, self.sample_ps), 0)
 
     def make(self) -> Measured:
-        series = [one for one in self.specification.measurements.values() if one.is_series]
-        ports = sorted({self.port_names[port] for one in series for port in one.ports or ()})
+        of_ports = [one for one in self.specification.measurements.values() if one.is_of_ports]
+        ports = sorted({self.port_names[port] for one in of_ports for port in one.ports or ()})
         self._join_controllers()
         sampler = self.lab.sample(ports, Picoseconds(self.sample_ps)) if ports else None
         counted = self._path_sampler()
@@ -172,6 +173,7 @@ class _Run:
             },
             table("fidelity", self.looks.rows),
             tables.packets,
+            tables.tcp,
         )
 
     def _path_sampler(self) -> PortSampler | None:
@@ -223,7 +225,7 @@ class _Run:
         paths = PathMtus(self.lab.layout.links)
         counted = min(paths.to_receiver(self.specification.traffic, entry.to), default=None)
         for source, start_ps in entry.starts_ps.items():
-            traffic = entry.between(source, self.sample_ps, counted)
+            traffic = entry.between(source, self.sample_ps, counted, state_interval_ps(self.specification, entry))
             # Named by what it is and not by its number: another flow does not change this one's random numbers.
             handle = self.lab.start(traffic, Picoseconds(zero_ps + start_ps), f"{entry.name}/{source}")
             address = self.lab.layout.address(source)
@@ -336,7 +338,7 @@ def samples_of(sampler: PortSampler) -> PortSamples:
         end_s = len(samples) * samples.interval_s
         raise NotAvailable(
             f"the ports' counters were kept for the first {end_s:g} s only: there are too many intervals",
-            "measure port_throughput at fewer ports, or give longer intervals",
+            "measure at fewer ports, or give longer intervals",
         )
     return samples
 
@@ -349,7 +351,7 @@ def _port_names(specification: StudySpecification, network: Network) -> dict[str
 
 def _path_ports(specification: StudySpecification) -> list[str]:
     measured = specification.measurements.values()
-    return sorted({port for one in measured if not one.is_series for port in one.ports or ()})
+    return sorted({port for one in measured if not one.is_of_ports for port in one.ports or ()})
 
 
 def sample_interval_ps(specification: StudySpecification) -> int:
@@ -358,6 +360,17 @@ def sample_interval_ps(specification: StudySpecification) -> int:
     intervals = [one.interval_ps for one in specification.measurements.values() if one.interval_ps]
     shortest = min(intervals, default=_PS_PER_SECOND)
     return shortest // 4 if shortest // 4 >= _FINEST_SAMPLE_PS else shortest
+
+
+def state_interval_ps(specification: StudySpecification, entry: Traffic) -> int | None:
+    """Return how often senders of `entry` are to tell the state of their TCP: as often as the study measures it, or
+    `None`."""
+    asked = [
+        one.interval_ps
+        for one in specification.measurements.values()
+        if QUANTITIES[one.of].table == "tcp" and (one.only is None or entry.name in one.only)
+    ]
+    return min((interval for interval in asked if interval is not None), default=None)
 
 
 def _known_end_ps(specification: StudySpecification) -> int:

@@ -20,7 +20,11 @@ __all__ = ["Measurement", "unknown_selection"]
 _MEANINGS = " ".join(f"`{name}`: {one.meaning}" for name, one in QUANTITIES.items())
 
 
-_OF_PORTS = ("port_throughput", "available_bandwidth_error", "available_bandwidth_covered")
+_OF_PORTS = (
+    *(name for name, one in QUANTITIES.items() if one.table == "port_samples"),
+    "available_bandwidth_error",
+    "available_bandwidth_covered",
+)
 """What ports count, alone or beside an estimate."""
 
 
@@ -120,6 +124,11 @@ class Measurement(_Strict):
         return QUANTITIES[self.of].is_series
 
     @property
+    def is_of_ports(self) -> bool:
+        """True if ports count it, and no ends of flows."""
+        return QUANTITIES[self.of].table == "port_samples"
+
+    @property
     def is_of_packets(self) -> bool:
         """True if every packet has a value of it."""
         column = QUANTITIES[self.of].column
@@ -132,11 +141,12 @@ class Measurement(_Strict):
         except ValueError as error:
             raise ValueError(f"'show': {error}") from None
         parse_window(self.during, self.after)
-        if self.of == "port_throughput" and self.only is not None:
-            raise ValueError("'only' selects traffic by name; port_throughput counts all that the port sends")
-        if self.is_series and not self.interval_ps:
-            raise ValueError(f"{self.of} needs 'interval', the time over which bytes are counted, such as '1 s'")
-        if not self.is_series and self.interval_ps is not None:
+        if self.is_of_ports and self.only is not None:
+            raise ValueError(f"'only' selects traffic by name; {self.of} counts all that the port sends")
+        timed = self.is_series or QUANTITIES[self.of].window == "samples"
+        if timed and not self.interval_ps:
+            raise ValueError(f"{self.of} needs 'interval', the time between two counts, such as '100 ms'")
+        if not timed and self.interval_ps is not None:
             raise ValueError(f"'interval' has no meaning for {self.of}")
         if self.bounds == "arrivals" and self.of != "throughput":
             raise ValueError(f"'bounds' has no meaning for {self.of}; only throughput is counted between arrivals")

@@ -5,11 +5,12 @@ A measurement is one entry here: study files, their JSON schema, checks and repo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from twinnet.study.measured_quantity import DistributionColumn, MeasuredQuantity
+from twinnet.study.sampled_quantities import SAMPLED
+from twinnet.study.transfers import completion_time, completion_times, unfinished
 from twinnet.study.value_functions import value_of
 
 if TYPE_CHECKING:
@@ -19,122 +20,20 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-__all__ = ["QUANTITIES", "DistributionColumn", "MeasuredQuantity"]
+__all__ = ["QUANTITIES"]
 
 _DATAGRAMS = ("udp", "rtp")
 
 
-@dataclass(frozen=True)
-class DistributionColumn:
-    """Columns of the tables `flows` and `packets` that have the values of a quantity.
-
-    Parameters
-    ----------
-    name
-        The columns' name.
-    unit
-        Their unit.
-    size
-        Its size in the unit of the quantity.
-    every_packet
-        True if the table `packets` has a value of each packet.
-    has_quantiles
-        True if flows tell their quantiles.
-    nothing
-        The message when nothing was measured.
-    lost_counts
-        True if a lost datagram has a value too, an infinite one.
-    """
-
-    name: str
-    unit: str = "ms"
-    size: float = 1e-3
-    every_packet: bool = True
-    has_quantiles: bool = True
-    nothing: str = ""
-    lost_counts: bool = False
-
-    @property
-    def of_packets(self) -> str:
-        """The column of the table `packets`."""
-        return f"{self.name}_{self.unit}"
-
-    def of_flows(self, part: str) -> str:
-        """Return the column of the table `flows` that has the count, the mean or another `part` of the distribution."""
-        return f"{self.name}_count" if part == "count" else f"{self.name}_{part}_{self.unit}"
-
-    def measured(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows that have values; raises `LookupError` when none has."""
-        import polars as pl
-
-        if self.of_flows("count") not in rows.columns:
-            raise LookupError(f"no {self.name} was counted when this run was made")
-        seen = rows.filter(pl.col(self.of_flows("count")) > 0)
-        if seen.is_empty():
-            raise LookupError(self.nothing or f"no {self.name} was measured")
-        return seen
-
-    def value(self, rows: pl.DataFrame, function: str) -> float:
-        """Return the mean over all values, their deviation or an extreme."""
-        seen = self.measured(rows)
-        counts, means = seen[self.of_flows("count")].to_numpy(), seen[self.of_flows("mean")].to_numpy()
-        mean = float((means * counts).sum() / counts.sum())
-        if function == "mean":
-            return mean * self.size
-        if function == "std":
-            deviations = seen[self.of_flows("std")].to_numpy()
-            squares = float(((counts - 1) * deviations**2 + counts * (means - mean) ** 2).sum())
-            return math.sqrt(squares / max(1.0, float(counts.sum()) - 1)) * self.size
-        column = seen[self.of_flows(function)].to_numpy()
-        return float(column.min() if function == "min" else column.max()) * self.size
-
-
-@dataclass(frozen=True)
-class MeasuredQuantity:
-    """A quantity that a study can measure.
-
-    Parameters
-    ----------
-    unit
-        The unit of its values.
-    meaning
-        One sentence for people.
-    value
-        Its value in a run: from rows of the table `flows` and the function that a check asks for (``mean``, ``min``,
-        ``max``, ``std``); raises `LookupError` when nothing was measured.
-    column
-        Where it has a distribution: its columns.
-    is_series
-        True if it is a throughput, counted in intervals: the tables `intervals` and `port_samples` have it.
-    each
-        Where every flow has one value: the values, from rows of the table `flows`.
-    protocols
-        The protocols of traffic that has it, as tables name them; empty where that is not known beforehand.
-    window
-        What lies in a window of time: `series` (bytes over time), `packets` that were sent in it, `intervals` of
-        counting, `flows` that began in it; empty where the whole run has one value.
-    """
-
-    unit: str
-    meaning: str
-    value: Callable[[pl.DataFrame, str], float]
-    column: DistributionColumn | None = None
-    is_series: bool = False
-    each: Callable[[pl.DataFrame], Vector] | None = None
-    protocols: tuple[str, ...] = ()
-    window: Literal["", "series", "packets", "intervals", "flows"] = ""
-
-    @property
-    def has_many_values(self) -> bool:
-        """True if a run has more than one value of it: of packets, flows or intervals."""
-        return self.is_series or self.column is not None or self.each is not None
-
-
-def _series(unit: str, meaning: str) -> MeasuredQuantity:
+def _series(unit: str, meaning: str, table: Literal["flows", "port_samples"] = "flows") -> MeasuredQuantity:
     def value(rows: pl.DataFrame, function: str) -> float:
         raise LookupError("a throughput is counted in intervals")
 
-    return MeasuredQuantity(unit, meaning, value, is_series=True, window="series")
+    return MeasuredQuantity(unit, meaning, value, is_series=True, window="series", table=table)
+
+
+def _of_intervals(rows: pl.DataFrame, function: str) -> float:
+    raise LookupError("it is counted in intervals")
 
 
 def _distribution(
@@ -328,7 +227,7 @@ _NOT_JUDGED = "no video was judged; let programs stream it ('using: programs')"
 
 QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "throughput": _series("bit/s", "The rate that receivers got, over the stated interval, at the stated layer."),
-    "port_throughput": _series("bit/s", "The rate that a port sent."),
+    "port_throughput": _series("bit/s", "The rate that a port sent.", "port_samples"),
     "loss": MeasuredQuantity(
         "1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss, window="packets"
     ),
@@ -448,6 +347,19 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "processor_time": _of_flows("1", "Processor time of a generator, over time.", _of_senders("send_processors")),
     "context_switches": _of_flows(
         "1/s", "Context switches of a generator in a second.", _of_senders("send_switches_per_second")
+    ),
+    **SAMPLED,
+    "completion_time": MeasuredQuantity(
+        "s",
+        "The time from the start of a transfer to the arrival of its last byte; infinite for one that has not ended.",
+        completion_time,
+        each=completion_times,
+        window="flows",
+        unfinished=unfinished,
+        protocols=("tcp", "http"),
+    ),
+    "throughput_fairness": MeasuredQuantity(
+        "1", "Jain's index of the payload that the receivers of flows got.", _of_intervals, window="intervals"
     ),
     "fairness": MeasuredQuantity("1", "Jain's index of the packet rates of flows.", _fairness, window="intervals"),
 }

@@ -20,13 +20,14 @@ import polars as pl
 
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
+from twinnet.study.measured_quantity import DistributionColumn
 from twinnet.study.predicate import Aggregate, aggregate_of
-from twinnet.study.quantities import QUANTITIES, DistributionColumn
+from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 from twinnet.study.value_functions import percentile_of, value_of
 from twinnet.study.window import is_span, warm_up_length
-from twinnet.study.windowed import in_intervals, sent_within, whole_intervals
+from twinnet.study.windowed import in_intervals, samples_within, sent_within, whole_intervals
 
 __all__ = ["KeptTables", "RunTables"]
 
@@ -165,6 +166,11 @@ class RunTables:
         return self._kept.table(self.run, "packets")
 
     @property
+    def tcp(self) -> pl.DataFrame:
+        """The table `tcp`; empty when the study does not measure the state of TCP."""
+        return self._kept.table(self.run, "tcp")
+
+    @property
     def port_samples(self) -> pl.DataFrame:
         """The table `port_samples`."""
         return self._kept.table(self.run, "port_samples")
@@ -237,6 +243,10 @@ class RunTables:
             return self._rate(aggregate, measurement, window_s or (0.0, self.end_s))
         if aggregate.function == "min" and measurement.minimum_after is not None:
             return self._late_minimum(aggregate, measurement, window_s)
+        if quantity.window == "samples":
+            return self._sampled(aggregate, measurement, window_s)
+        if measurement.of == "throughput_fairness":
+            window_s = window_s or (0.0, self.end_s)
         if window_s is not None and quantity.window != "flows":
             return self._windowed(aggregate, measurement, window_s)
         if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
@@ -247,12 +257,36 @@ class RunTables:
         if aggregate.bound is None and percentile_of(aggregate.function) is None:
             return quantity.value(rows, aggregate.function)
         if quantity.each is not None:
-            return value_of(aggregate.function, aggregate.bound, quantity.each(rows))
+            lost = quantity.unfinished(rows) if quantity.unfinished is not None else 0
+            return value_of(aggregate.function, aggregate.bound, quantity.each(rows), lost)
         if quantity.column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         if not measurement.is_of_packets:
             return _told_percentile(rows, quantity.column, aggregate.function)
         return _of_datagrams(self._datagrams(aggregate), aggregate, quantity.column)
+
+    def _sampled(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None) -> float:
+        """The value of what was looked at again and again: of ports over the time of traffic, of TCP while it lasts."""
+        quantity = QUANTITIES[measurement.of]
+        rows = self._looks(aggregate, measurement, window_s)
+        if quantity.share_of is not None:
+            part, whole = quantity.share_of(rows)
+            if whole == 0:
+                raise LookupError("the port sent nothing")
+            return part / whole
+        if quantity.in_rows is None:
+            raise LookupError(f"{measurement.of} has no values")
+        return value_of(aggregate.function, aggregate.bound, quantity.in_rows(rows))
+
+    def _looks(
+        self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None
+    ) -> pl.DataFrame:
+        if not measurement.is_of_ports:
+            return samples_within(self._selected(self.tcp, aggregate), window_s or (-math.inf, math.inf))
+        ports = self.ports_meant([value for _, value in aggregate.filters] or measurement.ports or [])
+        begin_s, end_s = window_s or (0.0, self.end_s)
+        rows = self.port_samples.filter(pl.col("port").is_in(ports))
+        return whole_intervals(rows, (begin_s, min(end_s, self.end_s)))
 
     def window_s(self, aggregate: Aggregate) -> tuple[float, float] | None:
         """The window of time that `aggregate` speaks of, or else its measurement, in seconds from the start of traffic;
@@ -283,6 +317,12 @@ class RunTables:
                 valued["sent_s"].to_numpy(),
                 (lost if column is None else valued[column.of_packets]).to_numpy(),
             )
+        elif (in_rows := QUANTITIES[measurement.of].in_rows) is not None:
+            column = "start_s" if measurement.is_of_ports else "at_s"
+            rows = self._looks(aggregate, measurement, None).sort(column, maintain_order=True)
+            times, values = rows[column].to_numpy(), in_rows(rows)
+            if values.size != times.size:
+                raise LookupError(f"{measurement.of} is counted, so that no warm-up shows")
         else:
             raise LookupError(f"{measurement.of} has no values over time, so that no warm-up shows")
         return float(times[warm_up_length(values)])

@@ -56,11 +56,13 @@ def _check_window(
     name = aggregate.measurement
     if not quantity.window:
         raise ValueError(f"{name} is a {measurement.of}: it belongs to the whole run and takes no window of time")
-    if window == WARM_UP and quantity.window not in ("series", "packets"):
+    if window == WARM_UP and quantity.window not in ("series", "packets", "samples"):
         raise ValueError(f"{name} is a {measurement.of}: no warm-up shows in it; give a time such as 'after: 2 s'")
     ends = [None if one.duration_ps is None else one.last_start_ps + one.duration_ps for one in meant]
     known = [end / _PS_PER_SECOND for end in ends if end is not None]
-    if is_span(window) and meant and len(known) == len(ends) and window[0] >= max(known):
+    # A statement at another size of the study may have a window that is beyond its end: then it has no value.
+    own = aggregate.during_s is None
+    if own and is_span(window) and meant and len(known) == len(ends) and window[0] >= max(known):
         raise ValueError(f"{name}: the window begins at {window[0]:g} s, and its traffic ends at {max(known):g} s")
 
 
@@ -69,6 +71,14 @@ def check_measured(specification: StudySpecification, name: str) -> None:
     measurement = specification.measurements[name]
     protocols = QUANTITIES[measurement.of].protocols
     entries = _entries(specification, measurement)
+    by_programs = [entry.name for entry in entries if entry.protocol in protocols and entry.using == "programs"]
+    if QUANTITIES[measurement.of].table == "tcp" and by_programs:
+        raise ValueError(
+            f"{measurement.of} is told by built-in senders: give {by_programs[0]} 'using: apps', or leave it out by "
+            "'only'"
+        )
+    if measurement.of == "completion_time" and not any(one is not None for entry in entries for one in entry.transfer):
+        raise ValueError(f"no traffic of {name} completes: a time ends it; give TCP 'bytes', or HTTP no 'duration'")
     if protocols and not any(entry.protocol in protocols for entry in entries):
         raise ValueError(
             f"no traffic of {name} has a {measurement.of}: it is of {' and '.join(protocols)}, and "
@@ -84,7 +94,7 @@ def _selected(specification: StudySpecification, aggregate: Aggregate, measureme
     """The traffic that `aggregate` selects; raises `ValueError` where that is none, or none that has such values."""
     entries = _entries(specification, measurement)
     for key, value in aggregate.filters:
-        if measurement.of == "port_throughput":
+        if measurement.is_of_ports:
             if key != "port" or value not in (measurement.ports or ()):
                 known = [f"port={port}" for port in measurement.ports or ()]
                 raise ValueError(f"{aggregate.measurement} has no {key}={value}; {did_you_mean(value, known)}")
@@ -108,7 +118,7 @@ def _selected(specification: StudySpecification, aggregate: Aggregate, measureme
         ]
     protocols = QUANTITIES[measurement.of].protocols
     able = [one for one in entries if not protocols or one.protocol in protocols]
-    if aggregate.filters and measurement.of != "port_throughput" and not able:
+    if aggregate.filters and not measurement.is_of_ports and not able:
         selected = ", ".join(f"{key}={value}" for key, value in aggregate.filters)
         raise ValueError(f"{aggregate.measurement} with {selected}: {measurement.of} is of {' and '.join(protocols)}")
     return able

@@ -82,6 +82,7 @@ class Measured:
     notes: Mapping[str, Any]
     fidelity_samples: pl.DataFrame = field(default_factory=lambda: table("fidelity", []))
     packets: pl.DataFrame = field(default_factory=lambda: table("packets", []))
+    tcp: pl.DataFrame = field(default_factory=lambda: table("tcp", []))
     parquet: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Tables by name as Parquet, where another process has written them so; the others are written here."""
 
@@ -122,9 +123,9 @@ class StoredRun:
         return told or {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the run's tables: `flows`, `intervals`, `packets`, `port_samples` or `fidelity`."""
+        """One of the run's tables: `flows`, `intervals`, `packets`, `port_samples`, `tcp` or `fidelity`."""
         path = self.folder / f"{name}.parquet"
-        if name in ("fidelity", "packets") and not path.exists():
+        if name in ("fidelity", "packets", "tcp") and not path.exists():
             # Runs of versions that did not have it.
             return table(name, [])
         try:
@@ -305,6 +306,7 @@ class ResultStore:
             "port_samples": measured.port_samples,
             "fidelity": measured.fidelity_samples,
             "packets": measured.packets,
+            "tcp": measured.tcp,
         }
         for name, frame in tables.items():
             if frame.columns != list(TABLES[name]):

@@ -203,6 +203,15 @@ class Traffic(BaseModel):
         return self.sends.get("duration")
 
     @property
+    def transfer(self) -> tuple[int | None, int | None]:
+        """What is to be transferred: bytes of TCP, or the number of requests of HTTP; `None` where a time ends it."""
+        if self.app == "tcp":
+            return self.sends.get("bytes"), None
+        if self.app == "http" and self.duration_ps is None:
+            return None, self.sends.get("count") or 1
+        return None, None
+
+    @property
     def rate_bps(self) -> int | None:
         """The rate of payload, where one is given."""
         return self.sends.get("rate")
@@ -231,7 +240,9 @@ class Traffic(BaseModel):
         """Return the same traffic with the congestion control `name`."""
         return self.model_copy(update={_KEPT: self.sends | {"congestion_control": name}})
 
-    def between(self, source: str, interval_ps: int, path_mtu: int | None = None) -> App | Flow:
+    def between(
+        self, source: str, interval_ps: int, path_mtu: int | None = None, state_interval_ps: int | None = None
+    ) -> App | Flow:
         """Return the apps of the flow from `source`.
 
         Parameters
@@ -242,12 +253,16 @@ class Traffic(BaseModel):
             The interval of counting.
         path_mtu
             Of the path, in bytes: receivers of datagrams then count what carries them.
+        state_interval_ps
+            How often a sender of TCP tells its state; not at all without it.
         """
         settings: dict[str, Any] = dict(self.kind.in_study(self.sends))
         if self.kind.counted_by is not None:
             settings |= {self.kind.counted_by: Picoseconds(interval_ps)}
         if path_mtu is not None and "path_mtu" in settings_of(self.kind):
             settings |= {"path_mtu": path_mtu}
+        if state_interval_ps is not None and "info_interval" in settings_of(self.kind):
+            settings |= {"info_interval": Picoseconds(state_interval_ps)}
         return self.kind(source, self.to, **settings)
 
     def _check(self) -> None:

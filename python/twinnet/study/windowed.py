@@ -11,7 +11,7 @@ import polars as pl
 from twinnet.results.series import receivers
 from twinnet.study.value_functions import Bound, value_of
 
-__all__ = ["in_intervals", "sent_within", "whole_intervals"]
+__all__ = ["in_intervals", "samples_within", "sent_within", "whole_intervals"]
 
 Vector = npt.NDArray[np.float64]
 Span = tuple[float, float]
@@ -47,6 +47,20 @@ def whole_intervals(rows: pl.DataFrame, window_s: Span) -> pl.DataFrame:
     return found
 
 
+def samples_within(rows: pl.DataFrame, window_s: Span) -> pl.DataFrame:
+    """The looks at the state of TCP in the window, its end outside, with the retransmissions that each flow had
+    `before`; raises `LookupError` where there is none."""
+    begin, end = window_s
+    flow = ("name", "from_host")
+    counted = rows.sort("at_s").with_columns(
+        pl.col("retransmitted_packets").filter(pl.col("at_s") < begin).last().over(flow).fill_null(0).alias("before")
+    )
+    found = counted.filter((pl.col("at_s") >= begin) & (pl.col("at_s") < end))
+    if found.is_empty():
+        raise LookupError(f"no sender told the state of its TCP between {max(0.0, begin):g} s and {end:g} s")
+    return found
+
+
 def in_intervals(of: str, rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
     """The value of the quantity `of`, which receivers count interval by interval, from `rows` of such intervals.
 
@@ -74,10 +88,19 @@ def _rate(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
 
 
 def _fairness(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
-    rates = _rates(rows)
-    if not rates.any():
-        raise LookupError("no packet arrived")
-    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+    return _jain(_rates(rows))
+
+
+def _payload_fairness(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
+    got = receivers(rows).group_by("name", "from_host", maintain_order=True).agg(pl.col("payload_bytes").sum())
+    return _jain(got["payload_bytes"].to_numpy().astype(float))
+
+
+def _jain(values: Vector) -> float:
+    """The index of Jain, Chiu and Hawe (DEC-TR-301, 1984)."""
+    if not values.any():
+        raise LookupError("nothing arrived")
+    return float(values.sum() ** 2 / (values.size * (values**2).sum()))
 
 
 def _round_trips(rows: pl.DataFrame, function: str, bound: Bound | None) -> float:
@@ -97,5 +120,6 @@ def _round_trips(rows: pl.DataFrame, function: str, bound: Bound | None) -> floa
 _COUNTED: Mapping[str, Callable[[pl.DataFrame, str, Bound | None], float]] = {
     "packet_rate": _rate,
     "fairness": _fairness,
+    "throughput_fairness": _payload_fairness,
     "rtt": _round_trips,
 }
