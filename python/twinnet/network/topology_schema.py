@@ -304,6 +304,8 @@ class LinkModel(_LineModel):
     ----------
     between
         The names of its two ends, the first and the second.
+    name
+        Its name, by which studies can mean it and its queues.
     tunnel
         The tunnel that carries its frames over an underlay, whose settings the rate, the queue and the impairments
         then are.

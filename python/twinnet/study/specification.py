@@ -90,8 +90,15 @@ class Preset(_Strict):
 
 
 class ChangedLink(DirectionModel):
-    """What a level changes of a link: settings of both directions, and the queues at both ends, at the first and at the
-    second."""
+    """What a level changes of a link: settings of both directions, and the queues at its ends.
+
+    Attributes
+    ----------
+    queue
+        The queue discipline at both ends; `null` for none.
+    queue_a, queue_b
+        The one at the first end, and at the second.
+    """
 
     queue: Queue | None = None
     queue_a: Queue | None = None
