@@ -8,6 +8,7 @@ from collections.abc import Callable
 from subprocess import Popen
 from typing import Any
 
+from twinnet.mininet import outside
 from twinnet.mininet.kernel import CLONE_NEWNET, CLONE_NEWNS, MS_REC, MS_SLAVE, mount, setns, unshare
 from twinnet.mininet.log import debug
 
@@ -17,15 +18,18 @@ __all__ = ["start_process"]
 def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
     """Start `cmd`, with what `subprocess.Popen` takes. One that begins with ``mnexec`` and options is started without
     that program: ``c`` closes descriptors, ``d`` leaves the terminal, ``n`` makes namespaces, ``a PID`` enters those
-    of a process."""
+    of a process, ``g HOST`` puts it under the host's limit of processor time."""
+    group: str | None = None
     if cmd[0] == "mnexec":
         steps, rest = _steps(cmd)
         if steps is not None:
             params.setdefault("start_new_session", steps.detached)
             params["close_fds"] = steps.close or params.get("close_fds", True)
             params["preexec_fn"] = steps.take
-            cmd = rest
+            cmd, group = rest, steps.group
     process: Popen[Any] = Popen(cmd, **params)
+    if group is not None:
+        outside.join_processor_share(group, process.pid)
     debug("_popen", cmd, process.pid, "\n")
     return process
 
@@ -38,6 +42,7 @@ class _Steps:
         self.close = False
         self.new = False
         self.entered: int | None = None
+        self.group: str | None = None
 
     def take(self) -> None:
         """Do it, in the new process."""
@@ -75,8 +80,10 @@ def _steps(cmd: list[str]) -> tuple[_Steps | None, list[str]]:
                 flags[letter]()
             elif letter == "a" and words:
                 steps.entered = int(words.pop(0))
-            elif letter in "gr" and words:
-                # The node's shell is where its limits are; a process that it starts is not moved elsewhere.
+            elif letter == "g" and words:
+                steps.group = words.pop(0)
+            elif letter == "r" and words:
+                # Nobody in this machine has the right to real-time scheduling.
                 words.pop(0)
             else:
                 return None, cmd

@@ -13,11 +13,11 @@ import socket
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet import rtnetlink
 from twinnet.mininet.advice import Advice
-from twinnet.mininet.fabric_plan import Line, Plan, SwitchPlan
+from twinnet.mininet.fabric_plan import BarePort, Line, Plan, SwitchPlan
 from twinnet.mininet.fabric_process import FabricProcess
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
@@ -51,6 +51,8 @@ class Wire:
 @dataclass
 class _State:
     switches: dict[str, SwitchPlan] = field(default_factory=dict[str, SwitchPlan])
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    interfaces: list[Intf] = field(default_factory=list["Intf"])
     wires: list[Wire] = field(default_factory=list[Wire])
 
 
@@ -90,6 +92,34 @@ class Fabric:
     def switch(self, name: str) -> SwitchPlan | None:
         """Return the switch `name`, if it forwards."""
         return self._state.switches.get(name)
+
+    def switches(self) -> list[SwitchPlan]:
+        """Return the switches that forward."""
+        return list(self._state.switches.values())
+
+    @property
+    def queues(self) -> dict[str, dict[str, Any]]:
+        """The queues that ports have been given by ``ovs-vsctl``, by the interfaces' names."""
+        return self._state.queues
+
+    def interface(self, name: str) -> Intf | BarePort:
+        """Return the interface `name` of a node, or one of the machine."""
+        return next((intf for intf in self._state.interfaces if intf.name == name), None) or BarePort(name)
+
+    def is_connected(self, switch: str) -> bool:
+        """Return whether `switch` has agreed on a version with a controller."""
+        process = self.process
+        return process is not None and process.connected(switch)
+
+    def set_queue(self, port: str, queue: dict[str, Any] | None) -> None:
+        """Give a port of a switch the queue `queue` (of the lab protocol), or that of its shaping."""
+        with self._lock:
+            if queue is None:
+                self._state.queues.pop(port, None)
+            else:
+                self._state.queues[port] = queue
+            if self._process is not None and not self._changed:
+                self._process.set_queue(port, queue)
 
     def make_wire(self, link: Link, one: tuple[str, str | None, Node], other: tuple[str, str | None, Node]) -> None:
         """Join two hosts by a line: each a name, a hardware address and a node."""
@@ -132,6 +162,7 @@ class Fabric:
 
     def link_added(self, link: Link) -> None:
         """A link was made: what it joins may be part of the fabric."""
+        self._state.interfaces += link.ends()
         if any(wire.link is link for wire in self._state.wires) or self._state.switches:
             self.topology_changed()
 
@@ -139,6 +170,7 @@ class Fabric:
         """A link is gone."""
         with self._lock:
             self._state.wires = [wire for wire in self._state.wires if wire.link is not link]
+            self._state.interfaces = [intf for intf in self._state.interfaces if intf not in link.ends()]
         self.topology_changed()
 
     def topology_changed(self) -> None:
@@ -187,7 +219,7 @@ class Fabric:
         for wire in self._state.wires:
             with contextlib.suppress(AttributeError):
                 lines.append(Line(wire.inner, wire.link.ends(), self._hidden or 0))
-        return Plan(switches, lines)
+        return Plan(switches, lines, self._state.queues)
 
     def end(self) -> None:
         """End the fabric: no switch forwards any more."""
@@ -197,7 +229,7 @@ class Fabric:
         self.settle()
 
 
-def _exists(intf: Intf, plan: SwitchPlan) -> bool:
+def _exists(intf: Intf | BarePort, plan: SwitchPlan) -> bool:
     """Whether the interface is there still: a script may have deleted it by itself."""
     with in_network_of(plan.process):
         try:

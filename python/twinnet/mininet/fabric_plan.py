@@ -9,11 +9,27 @@ from typing import TYPE_CHECKING, Any
 from twinnet.mininet.shaping import Shaping
 
 if TYPE_CHECKING:
-    from twinnet.mininet.link import Intf
+    from twinnet.mininet.base_node import Node
+    from twinnet.mininet.link import Intf, Link
 
-__all__ = ["Attached", "Line", "Plan", "SwitchPlan"]
+__all__ = ["Attached", "BarePort", "Line", "Plan", "SwitchPlan"]
 
 _PROTOCOLS = ("OpenFlow10", "OpenFlow13")
+
+
+@dataclass(eq=False)
+class BarePort:
+    """An interface of the machine that is a port of a switch and that no node of a script has.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    """
+
+    name: str
+    link: Link | None = None
+    node: Node | None = None
 
 
 @dataclass
@@ -42,7 +58,7 @@ class SwitchPlan:
 
     name: str
     dpid: int
-    ports: dict[int, Intf]
+    ports: dict[int, Intf | BarePort]
     process: int | None = None
     fail_mode: str = "secure"
     controllers: list[str] = field(default_factory=list[str])
@@ -78,7 +94,7 @@ class Attached:
     process: int | None
 
 
-def _shaping(intf: Intf | None) -> Shaping:
+def _shaping(intf: Intf | BarePort | None) -> Shaping:
     return getattr(intf, "shaping", None) or Shaping()
 
 
@@ -92,10 +108,13 @@ class Plan:
         The switches by name.
     lines
         The links between hosts.
+    queues
+        The queues of ports that are not those of their shaping, by the interfaces' names.
     """
 
     switches: dict[str, SwitchPlan]
     lines: list[Line]
+    queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     def attached(self) -> list[Attached]:
         """Return the interfaces of the machine that are part of it, in the order of :meth:`spec`."""
@@ -104,12 +123,12 @@ class Plan:
             found += [Attached(name, name, line.process) for name in line.inner]
         return found
 
-    def _ports(self) -> Iterator[tuple[SwitchPlan, int, Intf]]:
+    def _ports(self) -> Iterator[tuple[SwitchPlan, int, Intf | BarePort]]:
         for plan in self.switches.values():
             for number in sorted(plan.ports):
                 yield plan, number, plan.ports[number]
 
-    def _arriving(self, intf: Intf) -> Shaping:
+    def _arriving(self, intf: Intf | BarePort) -> Shaping:
         """How the interface at the other end sends, where no switch of the fabric does that itself."""
         link = intf.link
         if link is None:
@@ -121,10 +140,10 @@ class Plan:
         own = owner is not None and any(one is others[0] for one in owner.ports.values())
         return Shaping() if own else _shaping(others[0])
 
-    def links(self) -> list[tuple[Intf, Intf | None, Shaping, Shaping]]:
+    def links(self) -> list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]]:
         """Return for each link of the lab the interface that sends from its end `b`, the one that sends from its end
         `a`, and how both send: ``ba`` and ``ab``."""
-        found: list[tuple[Intf, Intf | None, Shaping, Shaping]] = []
+        found: list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]] = []
         for _, _, intf in self._ports():
             other = next((one for one in intf.link.ends() if one is not intf), None) if intf.link else None
             found.append((intf, other, _shaping(intf), self._arriving(intf)))
@@ -162,7 +181,7 @@ class Plan:
             place[plan.name] = len(nodes) - 1
         for index, (plan, number, intf) in enumerate(self._ports()):
             _, _, sends, arrives = shaped[index]
-            port = {"name": intf.name, "number": number, "queue": sends.queue}
+            port = {"name": intf.name, "number": number, "queue": self.queues.get(intf.name, sends.queue)}
             ports = nodes[place[plan.name]]["ports"]
             ports.append(port)
             nodes.append(_interface(attached[index], arrives))

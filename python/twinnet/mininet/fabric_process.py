@@ -13,6 +13,7 @@ from twinnet.lab_process.process import LabProcess
 from twinnet.mininet import outside
 from twinnet.mininet.fabric_plan import Plan
 from twinnet.mininet.kernel import in_network_of
+from twinnet.mininet.tool_doors import ToolDoors
 
 if TYPE_CHECKING:
     from twinnet.lab_process.connection import LabRequests
@@ -48,6 +49,7 @@ class FabricProcess:
         except BaseException:
             self._process.end(_PATIENCE_S)
             raise
+        self._doors = ToolDoors(self.lab, self.spec["nodes"])
         for node in self.spec["nodes"]:
             for target in node.get("controllers", ()):
                 work = threading.Thread(target=self._dial, args=(node["name"], target), daemon=True)
@@ -124,7 +126,16 @@ class FabricProcess:
                     "queues.set", node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE
                 )
 
+    def set_queue(self, port: str, queue: dict[str, Any] | None) -> None:
+        """Give the port of a switch of that interface's name another queue."""
+        for node in self.spec["nodes"]:
+            for index, one in enumerate(node["ports"]):
+                if node["kind"] == "switch" and one["name"] == port:
+                    wanted = queue or one["queue"] or _USUAL_QUEUE
+                    self.lab.request("queues.set", node=node["name"], port=index, queue=wanted)
+
     def end(self) -> None:
         """End the lab process, and wait until it is gone."""
         self._ended.set()
+        self._doors.end()
         self._process.end(_PATIENCE_S)

@@ -13,9 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.connected_switch import ConnectedSwitch
+from twinnet.control.events import FlowRemoved
 from twinnet.control.learning import LearningSwitch
 from twinnet.control.session import Session
 from twinnet.errors import LabError
+from twinnet.mininet.kernel import name_process
 
 if TYPE_CHECKING:
     from twinnet.qos.queue import Queue
@@ -23,7 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["LearningController", "main"]
 
 _DEFAULT_PORT = 6653
+_WHAT_NO_FLOW_COVERS = "priority=0,actions=controller"
 _PIECE_BYTES = 256 * 1024
+
+
+class _Learning(LearningSwitch):
+    """A learning switch that asks again to be sent what no flow covers when a user has deleted all flows, as switches
+    of OpenFlow 1.0 do by themselves."""
+
+    def on_switch_joined(self, switch: ConnectedSwitch) -> None:
+        super().on_switch_joined(switch)
+        switch.install(_WHAT_NO_FLOW_COVERS, tell_when_removed=True)
+
+    def on_flow_removed(self, event: FlowRemoved) -> None:
+        event.switch.install(_WHAT_NO_FLOW_COVERS, tell_when_removed=True)
 
 
 class LearningController:
@@ -32,7 +47,7 @@ class LearningController:
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
         self._joined: dict[str, ConnectedSwitch] = {}
-        self._controller = LearningSwitch()
+        self._controller = _Learning()
         self._begin_s = time.monotonic()
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
@@ -107,6 +122,7 @@ def main(arguments: list[str]) -> int:
     if not text.isdigit():
         print(f"controller: {target} is no place to listen: write ptcp:PORT", file=sys.stderr)
         return 2
+    name_process("controller")
     with socket.create_server(("", int(text)), backlog=512) as listener:
         controller = LearningController(listener)
         while True:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from twinnet.errors import LabError
 from twinnet.mininet import outside, programs
@@ -36,7 +36,9 @@ from twinnet.mininet.kernel import (
     mount,
     unshare,
 )
+from twinnet.mininet.processor_shares import ProcessorShares
 from twinnet.mininet.rtnetlink import take_up
+from twinnet.mininet.tool_doors import RUN_VARIABLE
 
 __all__ = ["MACHINE_VARIABLE", "inside", "run"]
 
@@ -88,7 +90,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         try:
             door.close()
             os.close(let_go)
-            _make(command, dict(environment or {}), inner_door.fileno(), go, tell)
+            _make(command, dict(environment or {}), inner_door.detach(), go, tell)
         except BaseException as failure:
             _fail(tell, failure)
     for descriptor in (go, tell):
@@ -135,18 +137,25 @@ def _attend(child: int, door: socket.socket) -> int:
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
     before |= {number: signal.signal(number, signal.SIG_IGN) for number in _OF_THE_TERMINAL}
     ended = os.pidfd_open(child)
+    shares = ProcessorShares(os.getpid())
     try:
         with selectors.DefaultSelector() as selector, door:
             selector.register(ended, selectors.EVENT_READ)
             selector.register(door, selectors.EVENT_READ)
             while True:
-                ready = [key.fd for key, _ in selector.select()]
-                if ended in ready:
+                ready = [key for key, _ in selector.select()]
+                if any(key.fileobj == ended for key in ready):
                     break
-                if door.fileno() in ready and not outside.answer(door):
+                for key in ready:
+                    if key.fileobj is not door:
+                        outside.answer(cast("socket.socket", key.fileobj), shares)
+                        continue
                     selector.unregister(door)
+                    for descriptor in socket.recv_fds(door, 1, 1)[1]:
+                        selector.register(socket.socket(fileno=descriptor), selectors.EVENT_READ)
         return _status(os.waitpid(child, 0)[1])
     finally:
+        shares.end()
         os.close(ended)
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -221,17 +230,24 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
         mount("sysfs", "/sys", "sysfs", 0)
     except OSError as refused:
         raise LabError(f"mounting /proc and /sys of the machine: {refused.strerror}", _PROC, "ProcNotMounted") from None
-    # The outer machine's Open vSwitch is out of reach.
-    if Path("/run/openvswitch").is_dir():
-        mount("twinnet", "/run/openvswitch", "tmpfs", 0)
     programs.install()
+    # The outer machine's Open vSwitch is out of reach.
+    if programs.OPEN_VSWITCH.is_dir():
+        mount("twinnet", str(programs.OPEN_VSWITCH), "tmpfs", 0, "mode=755")
+        sockets = programs.OPEN_VSWITCH
+    else:
+        sockets = programs.FOLDER
     take_up("lo")
-    variables = {**os.environ, **environment, MACHINE_VARIABLE: "1", outside.OUTSIDE_VARIABLE: str(door)}
+    place = programs.FOLDER / "outside"
+    with outside.listen(place) as questions, socket.socket(fileno=door) as there:
+        socket.send_fds(there, [b"l"], [questions.fileno()])
+    variables = {**os.environ, **environment, MACHINE_VARIABLE: "1", outside.OUTSIDE_VARIABLE: str(place)}
+    variables[RUN_VARIABLE] = str(sockets)
     variables["PATH"] = f"{programs.FOLDER}:{variables.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(programs.MODULES), variables.get("PYTHONPATH"))))
     variables.setdefault("SHELL", "/bin/bash")
     # Interfaces of a script come and go; the fabric's warnings of it would stand among its output.
     variables.setdefault("TWINNET_LOG", "error")
-    os.set_inheritable(door, True)
     script = os.fork()
     if script == 0:
         for number in (*_PASSED_ON, *_OF_THE_TERMINAL):
@@ -239,7 +255,6 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
         os.set_inheritable(tell, False)
         os.execvpe(command[0], list(command), variables)
     os.close(tell)
-    os.close(door)
     _relay(script)
     while True:
         ended, status = os.waitpid(-1, 0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
+import time
 from collections.abc import Iterator, Sequence
+from math import ceil
+from pathlib import Path
 from typing import Any
 
 from twinnet.mininet.base_node import Node
-from twinnet.mininet.log import debug, error, output
-from twinnet.mininet.util import fmtBps, waitListening
+from twinnet.mininet.log import debug, error, info, output
+from twinnet.mininet.util import fmtBps, numCores, waitListening
 
 __all__ = ["Measuring", "PingResult"]
 
@@ -191,8 +195,40 @@ class Measuring:
         return result
 
     def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
-        """Refuse: shares of processors are not set here."""
-        raise Exception(f"cpu={cpu} cannot be tested: shares of processors need control groups of the whole machine")
+        """Run endless loops in all hosts, and return the share of all processors that each host used in each second,
+        in per cent.
+
+        Parameters
+        ----------
+        cpu
+            The share that hosts are limited to; as many loops run as can use it.
+        duration
+            Seconds.
+        """
+        info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
+        cores = numCores()
+        loops: dict[Node, list[int]] = {host: [] for host in self.hosts}
+        for host, pids in loops.items():
+            for _ in range(ceil(cores * cpu)):
+                host.cmd("while true; do a=1; done &")
+                pids.append(int((host.cmd("echo $!") or "").strip()))
+        shares: dict[Node, list[float]] = {host: [] for host in self.hosts}
+        before = {host: _processor_time_s(pids) for host, pids in loops.items()}
+        begin_s = time.monotonic()
+        for _ in range(duration):
+            time.sleep(1)
+            now_s = time.monotonic()
+            for host, pids in loops.items():
+                used_s = _processor_time_s(pids)
+                shares[host].append((used_s - before[host]) / (now_s - begin_s) / cores * 100)
+                before[host] = used_s
+            begin_s = now_s
+        for host, pids in loops.items():
+            for pid in pids:
+                host.cmd(f"kill -9 {pid}")
+        found = [share for one in shares.values() for share in one]
+        output(f"*** Results: {found}\n")
+        return found
 
     def monitor(
         self, hosts: Sequence[Node] | None = None, timeoutms: int = -1
@@ -215,3 +251,12 @@ class Measuring:
                     yield host, line
             if not ready and timeoutms >= 0:
                 yield None, None
+
+
+def _processor_time_s(pids: Sequence[int]) -> float:
+    """The processor time that processes have used: the 14th and 15th field of their ``stat`` (proc(5))."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

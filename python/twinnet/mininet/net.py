@@ -19,6 +19,7 @@ from twinnet.mininet.log import debug, error, info, output, warn
 from twinnet.mininet.measuring import Measuring
 from twinnet.mininet.node import Controller, DefaultController, Host, OVSKernelSwitch
 from twinnet.mininet.nodelib import NAT
+from twinnet.mininet.switch_database import serve
 from twinnet.mininet.term import cleanUpScreens, makeTerms
 from twinnet.mininet.topo import Topo
 from twinnet.mininet.util import (
@@ -154,10 +155,11 @@ class Mininet(Measuring):
 
     @classmethod
     def init(cls) -> None:
-        """Raise limits; once."""
+        """Raise limits, and have ``ovs-vsctl`` answered; once."""
         if not cls.inited:
             ensureRoot()
             fixLimits()
+            serve()
             cls.inited = True
 
     def waitConnected(self, timeout: bool | float | None = None, delay: float = 0.5) -> bool:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from twinnet.interpreter import PYTHON
 from twinnet.mininet.kernel import mount
 
-__all__ = ["FOLDER", "install"]
+__all__ = ["FOLDER", "MODULES", "OPEN_VSWITCH", "install"]
 
 FOLDER = Path(__file__).parent / "tools"
 """Where they are, in the machine only."""
+
+OPEN_VSWITCH = Path("/run/openvswitch")
+"""Where Open vSwitch's tools look for its sockets."""
+MODULES = FOLDER / "modules"
+"""Where other programs in Python find ``mininet``."""
 
 _MNEXEC = """\
 # Programs in the namespaces of a node, as Mininet's mnexec.
@@ -67,6 +73,34 @@ def _module(name: str) -> str:
     return f'exec {words} -m twinnet.mininet.{name} "$@"\n'
 
 
+_VSCTL = """\
+import glob, json, os, socket, sys
+told = {"out": "", "err": "ovs-vsctl: no script in this machine has a switch\\n", "status": 1}
+for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(path)
+    except OSError:
+        continue
+    stream = sock.makefile("rwb")
+    stream.write(json.dumps(sys.argv[1:]).encode() + b"\\n")
+    stream.flush()
+    told = json.loads(stream.read())
+    if told["status"] == 0 or "no bridge named" not in told["err"]:
+        break
+sys.stdout.write(told["out"])
+sys.stderr.write(told["err"])
+sys.exit(told["status"])
+"""
+
+_PACKAGE = """\
+import sys
+sys.path += {paths!r}
+from twinnet.mininet import names
+names.install()
+"""
+
+
 def install() -> None:
     """Put the programs into :data:`FOLDER`, in memory: only the machine of this process sees them."""
     mount("twinnet", str(FOLDER), "tmpfs", 0, "mode=755")
@@ -77,3 +111,10 @@ def install() -> None:
         path = FOLDER / name
         path.write_text("#!/bin/sh\n" + text)
         path.chmod(0o755)
+    vsctl = FOLDER / "ovs-vsctl"
+    vsctl.write_text(f"#!{sys.executable} -IS\n{_VSCTL}")
+    vsctl.chmod(0o755)
+    ours = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    package = MODULES / "mininet"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(_PACKAGE.format(paths=list(dict.fromkeys(ours))))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.base_node import Node
 from twinnet.mininet.fabric import FABRIC
-from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
 from twinnet.mininet.link import Intf
 from twinnet.mininet.log import debug, error
 from twinnet.mininet.running import errRun
+from twinnet.mininet.switch_database import serve
 
 if TYPE_CHECKING:
     from twinnet.mininet.controllers import Controller
@@ -54,6 +55,11 @@ class Switch(Node):
         if not self.inNamespace:
             self.controlIntf = Intf("lo", self, port=0)
 
+    @classmethod
+    def setup(cls) -> None:
+        """Have ``ovs-vsctl`` answered."""
+        serve()
+
     def defaultDpid(self, dpid: str | None = None) -> str:
         """Return the datapath identifier as hexadecimal digits."""
         if dpid:
@@ -92,7 +98,7 @@ class Switch(Node):
         if deleteIntfs:
             self.deleteIntfs()
 
-    def data_ports(self) -> dict[int, Intf]:
+    def data_ports(self) -> dict[int, Intf | BarePort]:
         """Return the interfaces that are ports, by number: not ``lo``, and none with an address of its own."""
         return {number: intf for number, intf in self.intfs.items() if number and not intf.IP()}
 
@@ -190,8 +196,7 @@ class OVSSwitch(Switch):
 
     def connected(self) -> bool:
         """Return whether a controller has joined; a switch that stands alone needs none."""
-        process = FABRIC.process
-        return (process is not None and process.connected(self.name)) or self.failMode == "standalone"
+        return FABRIC.is_connected(self.name) or self.failMode == "standalone"
 
     def vsctl(self, *args: Any, **kwargs: Any) -> str | None:
         """Run ``ovs-vsctl``."""
@@ -250,8 +255,7 @@ class UserSwitch(Switch):
 
     def connected(self) -> bool:
         """Return whether a controller has joined."""
-        process = FABRIC.process
-        return process is not None and process.connected(self.name)
+        return FABRIC.is_connected(self.name)
 
     @staticmethod
     def TCReapply(intf: Intf) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import importlib
 import os
 import sys
 import time
@@ -56,6 +57,7 @@ __all__ = [
     "Encoding",
     "Python3",
     "StrictVersion",
+    "TextPexpect",
     "buildTopo",
     "checkFloat",
     "checkInt",
@@ -96,6 +98,7 @@ __all__ = [
     "numCores",
     "oldQuietRun",
     "output",
+    "pexpect",
     "pmonitor",
     "quietRun",
     "retry",
@@ -110,10 +113,38 @@ __all__ = [
     "which",
 ]
 
+if TYPE_CHECKING:
+    pexpect: Any
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``pexpect``, whose processes speak text, where it is installed."""
+    if name != "pexpect":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return TextPexpect()
+    except ImportError as missing:
+        raise AttributeError(f"{missing}: install it with: pip install pexpect") from None
+
+
 Python3 = True
 BaseString = str
 Encoding = "utf-8"
 _PROCESSES, _OPEN_FILES = 8192, 16384
+
+
+class TextPexpect:
+    """The module ``pexpect``, with ``spawn`` in UTF-8."""
+
+    def __init__(self) -> None:
+        self._module: Any = importlib.import_module("pexpect")
+
+    def spawn(self, *args: Any, **kwargs: Any) -> Any:
+        """Start a program on a terminal; as ``pexpect.spawn``."""
+        return self._module.spawn(*args, **{"encoding": "utf-8", **kwargs})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 def StrictVersion(version: str) -> tuple[int, ...]:
@@ -154,6 +185,7 @@ def makeIntfPair(
     if deleteIntfs:
         for node, name in ((node1, intf1), (node2, intf2)):
             (runCmd or (node.cmd if node else quietRun))("ip link del " + name)
+    debug(f"*** pair of interfaces: {intf1} ({node1 or 'root'}) and {intf2} ({node2 or 'root'})\n")
     processes = [node.pid if node is not None and node.inNamespace else None for node in (node1, node2)]
     try:
         rtnetlink.create_pair(intf1, intf2, addr1, addr2, processes[0], processes[1])

@@ -1,0 +1,81 @@
+"""The controller that comes with twinnet after flows were deleted, shares of processors, and programs of the script."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import run_script
+
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+
+def test_the_learning_controller_goes_on_when_all_flows_are_deleted(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        from twinnet.mininet.fabric import FABRIC
+        net = Mininet(topo=SingleSwitchTopo(2), waitConnected=True)
+        net.start()
+        print(min(net.pingAll() for _ in range(3)))
+        FABRIC.process.lab.request("flows.delete", switch="s1")
+        print(min(net.pingAll() for _ in range(3)))
+        """,
+    )
+    assert done.stdout.split() == ["0.0", "0.0"], done.stderr
+
+
+def test_a_share_of_the_processors_is_kept_by_shells_and_processes_or_told_to_be_left_out(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import time
+        from mininet.net import Mininet
+        from mininet.node import CPULimitedHost
+        net = Mininet(host=CPULimitedHost, controller=None)
+        host = net.addHost("h1", cpu=0.1)
+        net.addLink(host, net.addHost("h2"))
+        net.start()
+        process = host.popen("sh", "-c", "while true; do :; done")
+        shares = net.runCpuLimitTest(0.1, duration=3)[:3]
+        used = sum(int(field) for field in open(f"/proc/{process.pid}/stat").read().split()[13:15])
+        process.kill()
+        print(host.limited, max(shares) + used / 3)
+        net.stop()
+        """,
+    )
+    limited, share = done.stdout.split() if done.stdout else ("", "")
+    if "may not make control groups" in done.stderr:
+        assert limited == "False"
+        return
+    assert limited == "True", done.stderr
+    # Both loops together have a tenth of all processors: a second of each has at most that, and a period of it more.
+    assert float(share) < 10 * (os.cpu_count() or 1) + 10
+    assert not [path for path in Path("/sys/fs/cgroup").glob("**/twinnet-*") if re.search(r"-\\d+$", path.name)]
+
+
+def test_programs_in_python_that_a_script_starts_can_import_mininet(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("import mininet.net\nprint(mininet.net.Mininet.__module__)\n")
+    done = run_script(
+        tmp_path, "import subprocess, sys; print(subprocess.check_output([sys.executable, 'other.py']).decode())"
+    )
+    assert done.stdout.strip() == "twinnet.mininet.net", done.stderr
+
+
+def test_a_real_time_scheduler_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        from mininet.node import CPULimitedHost
+        net = Mininet()
+        net.addHost("h1", cls=CPULimitedHost, sched="rt").config(cpu=0.5)
+        """,
+    )
+    assert done.returncode == 1
+    assert "use sched=cfs" in done.stderr

@@ -1,0 +1,130 @@
+"""Open vSwitch's tools in a script's machine: ``ovs-vsctl`` of our own, and an installed ``ovs-ofctl`` by names."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import run_script
+from twinnet.mininet.fabric import Fabric
+from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
+from twinnet.mininet.switch_database import Refused, SwitchDatabase
+
+machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+
+@pytest.fixture
+def database() -> SwitchDatabase:
+    """A switch s1 with two ports in a fabric that does not run."""
+    fabric = Fabric()
+    fabric.topology_changed = lambda: None  # type: ignore[method-assign]
+    plan = SwitchPlan("s1", 1, {1: BarePort("s1-eth1"), 2: BarePort("s1-eth2")}, controllers=["tcp:127.0.0.1:6653"])
+    fabric.start_switch(plan)
+    return SwitchDatabase(fabric)
+
+
+def test_bridges_ports_and_controllers_are_told_and_changed(database: SwitchDatabase) -> None:
+    assert database.run(["list-br"]) == "s1\n"
+    assert database.run(["-t", "5", "list-ports", "s1"]) == "s1-eth1\ns1-eth2\n"
+    assert database.run(["port-to-br", "s1-eth2"]) == "s1\n"
+    assert database.run(["get-controller", "s1"]) == "tcp:127.0.0.1:6653\n"
+    database.run(
+        ["--may-exist", "add-br", "s1", "--", "set-fail-mode", "s1", "standalone", "--", "del-controller", "s1"]
+    )
+    assert database.run(["get-fail-mode", "s1"]) == "standalone\n"
+    assert database.run(["get-controller", "s1"]) == ""
+    database.run(["set", "bridge", "s1", "protocols=OpenFlow13", "other-config:datapath-id=00000000000000ff"])
+    plan = database.fabric.switch("s1")
+    assert plan is not None
+    assert (plan.protocols, plan.dpid) == (["OpenFlow13"], 255)
+    database.run(["add-br", "s2", "--", "add-port", "s2", "other0", "--", "del-port", "s1", "s1-eth1"])
+    assert database.run(["list-br"]) == "s1\ns2\n"
+    assert database.run(["get", "Interface", "other0", "ofport"]) == "1\n"
+    assert database.run(["list-ports", "s1"]) == "s1-eth2\n"
+    database.run(["del-br", "s2", "--", "--if-exists", "del-br", "s2"])
+    assert "    Bridge s1\n" in database.run(["show"])
+
+
+def test_rows_of_qos_become_queues_of_a_port(database: SwitchDatabase) -> None:
+    line = (
+        "-- set port s1-eth2 qos=@q -- --id=@q create qos type=linux-htb other-config:max-rate=10000000 "
+        "queues=0=@a,1=@b -- --id=@a create queue other-config:max-rate=8000000 "
+        "-- --id=@b create queue other-config:min-rate=2000000 other-config:max-rate=3000000"
+    )
+    said = database.run(line.split())
+    assert len(said.split()) == 3
+    assert database.fabric.queues["s1-eth2"] == {
+        "kind": "htb",
+        "rate_bps": 10_000_000,
+        "queues": {
+            "0": {"min_rate_bps": 12_000, "max_rate_bps": 8_000_000},
+            "1": {"min_rate_bps": 2_000_000, "max_rate_bps": 3_000_000},
+        },
+    }
+    database.run(["set", "queue", said.split()[2], "other_config:max-rate=4000000"])
+    assert database.fabric.queues["s1-eth2"]["queues"]["1"]["max_rate_bps"] == 4_000_000
+    assert database.run(["list", "qos"]).count("linux-htb") == 1
+    database.run(["clear", "port", "s1-eth2", "qos", "--", "--all", "destroy", "qos"])
+    assert database.fabric.queues == {}
+    assert database.run(["list", "qos"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("br-exists s9", "no bridge named s9"),
+        ("set port s1-eth1 tag=5", "our switches have no tag"),
+        ("set port nosuch qos=x", "no port named nosuch"),
+        ("set port s1-eth1 qos=x", 'no row "x"'),
+        ("nonsense", "unknown command 'nonsense'"),
+        ("add-br s1", "already exists"),
+        ("set-fail-mode s1 loud", '"secure" or "standalone"'),
+        ("create mirror name=m", "cannot be made here"),
+        ("set interface s1-eth1 type=vxlan", "no type=vxlan"),
+        ("set bridge s1 flood_vlans=5", "no column flood_vlans"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_its_name(database: SwitchDatabase, command: str, words: str) -> None:
+    with pytest.raises(Refused, match=re.escape(words)):
+        database.run(command.split())
+
+
+@machine
+@pytest.mark.skipif(shutil.which("ovs-ofctl") is None, reason="ovs-ofctl is not installed")
+def test_lines_of_a_queue_study_work_when_they_are_pasted(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(3), controller=None)
+        net.start()
+        h1, h2, h3 = net.hosts
+        print(subprocess.getoutput("ovs-vsctl list-br; ovs-vsctl br-exists s9; echo $?"))
+        for line in (
+            "ovs-vsctl -- set port s1-eth2 qos=@n -- --id=@n create qos type=linux-htb other-config:max-rate=10000000 "
+            "queues:1=@q1 -- --id=@q1 create queue other-config:max-rate=3000000",
+            "ovs-ofctl add-flow s1 priority=1,actions=normal",
+            "ovs-ofctl add-flow s1 priority=5,in_port=1,actions=set_queue:1,normal",
+        ):
+            subprocess.run(line, shell=True, check=True, stdout=subprocess.DEVNULL)
+        print("set_queue:1" in net["s1"].dpctl("dump-flows"))
+        link = net.addLink(net.addHost("h4", ip="10.0.0.4/8"), net["s1"])
+        net["s1"].attach(link.intf2)
+        h4 = net["h4"]
+        h4.configDefault()
+        print("set_queue:1" in net["s1"].dpctl("dump-flows"), net.ping([h1, h4]))
+        print(net.iperf([h1, h2], fmt="m", seconds=3)[0], net.iperf([h3, h2], fmt="m", seconds=3)[0])
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["s1", "ovs-vsctl: no bridge named s9"], done.stderr
+    assert lines[2:5] == ["2", "True", "True 0.0"]
+    slow, fast = (float(text) for text in re.findall(r"([0-9.]+) mbits/sec", lines[5].lower()))
+    # The queue's greatest rate, and the port's; iperf counts payload only, 95 % of it.
+    assert 2.4 <= slow <= 3
+    assert 7 <= fast <= 10
