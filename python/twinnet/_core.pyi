@@ -48,6 +48,9 @@ def spawn_lab(name: str | None, python: str | PathLike[str], module: str | PathL
         `InvalidLabName`, `LabNameTaken`, `NamespacesRefused` or `LabNotStarted`.
     """
 
+def guest_main(given: str) -> None:
+    """Become the first process of a guest; never returns."""
+
 def lab_main(control: int, listener: int, name: str) -> None:
     """Become a lab and never return. Called in the process that `spawn_lab` made, by its bootstrap only."""
 
@@ -261,13 +264,24 @@ class SocketAgent:
 
 @final
 class VirtualLab:
-    """A network of model hosts in the caller's process, on the virtual clock.
+    """A network on the virtual clock, in the caller's process; real hosts live in a guest, where settings of it are.
 
     Requests and answers are those of docs/reference/lab-protocol.md, as JSON; requests of several threads are answered
     one after the other, and the interpreter's lock is released meanwhile.
     """
 
-    def __new__(cls, network: str) -> VirtualLab: ...
+    def __new__(cls, network: str, guest: str | None = None) -> VirtualLab: ...
+    def spawn(self, body: str, fed: bool) -> str:
+        """Start a program as the request ``spawn`` says, which reads what is fed to it if it is `fed`; return its
+        number at once. Raises `CoreError` where the host is a model."""
+
+    def feed(self, job: int, bytes: bytes | None) -> None:
+        """Have the program `job` read `bytes`; ``None`` ends its input."""
+
+    def take_news(self) -> list[tuple[int, str | None, int, bytes]]:
+        """Take what programs have done, in order: the program's number, what it did as JSON (``started``, ``refused``,
+        ``ended``), or the stream, 1 or 2, and what it wrote there."""
+
     def take_control(self) -> list[tuple[int, bytes, str | None]]:
         """Take what controllers are to get now, in order: the connection's number, whole messages, and why the
         connection is over then, if it is."""

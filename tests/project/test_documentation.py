@@ -5,7 +5,8 @@ by bash, ``console`` command by command with the outputs compared, ``python`` as
 network or a study. What cannot be so is checked in the way that a note before the block states:
 
 ========================= ==========================================================================================
-``needs PROGRAM``         left out where the program is not installed
+``needs PROGRAM``         left out where the program is not installed; ``guest-kernel`` is the kernel for programs on
+                          the virtual clock
 ``with A for B``          run with the text A in the place of B (smaller sizes)
 ``status N``              the last command ends with this status
 ``background``            a lab that stands until the page ends
@@ -39,6 +40,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from kernels_here import a_kernel_is_here
 from markdown_blocks import Block, blocks_of, matches, steps_of
 from twinnet.cli.registry import COMMANDS
 from twinnet.network.topology_file import parse_network
@@ -200,6 +202,11 @@ class Scratch:
             process.communicate(timeout=LIMIT_S)
 
 
+def is_here(needed: str) -> bool:
+    """Whether this machine has what a block needs."""
+    return a_kernel_is_here() if needed == "guest-kernel" else shutil.which(needed) is not None
+
+
 def needs_lab(block: Block) -> bool:
     if block.language == "python":
         return bool(re.search(r"\.emulate\(|attach\(|tn\.labs\(", block.text))
@@ -226,9 +233,10 @@ def test_every_block_of_the_page_does_what_it_says(page: Path, scratch: Scratch)
                 if block.note(name) is not None:
                     check(block)
         elif block.language in RUN:
-            missing = [name for name in (block.note("needs") or "").split() if shutil.which(name) is None]
+            missing = [name for name in (block.note("needs") or "").split() if not is_here(name)]
             if missing:
-                left_out.append(f"{', '.join(missing)} not installed")
+                no_kernel = "there is no kernel for programs on the virtual clock"
+                left_out.append(no_kernel if "guest-kernel" in missing else f"{', '.join(missing)} not installed")
             elif not LABS and (left_out or needs_lab(block)):
                 # What follows a lab's block may need what the lab left behind.
                 left_out.append("this machine permits no labs: see twinnet doctor")

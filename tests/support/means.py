@@ -124,6 +124,7 @@ MEANS: dict[str, Means] = {
     "vlc": Means(r"(VLC|vlc).* not installed", _programs("vlc")),
     "tshark": Means(r"tshark.* not installed", _programs("tshark")),
     "ping": Means(r"\bping is not installed", _programs("ping")),
+    "curl": Means(r"curl is not installed", _programs("curl")),
     "iperf3": Means(r"iperf3.* not installed", _programs("iperf3")),
     "iperf": Means(r"iperf( and wget)? not installed", _programs("iperf")),
     "wget": Means(r"wget not installed", _programs("wget")),

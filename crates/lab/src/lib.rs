@@ -5,6 +5,7 @@ mod assemble;
 pub mod capture;
 mod described;
 mod error;
+pub mod guest;
 mod model_apps;
 pub mod network;
 pub mod outside;
@@ -15,6 +16,7 @@ pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_control;
 mod virtual_lab;
+mod virtual_time;
 pub mod vocabulary;
 
 pub use assemble::{assemble, assemble_part, Bodies, Names, RunningNetwork};

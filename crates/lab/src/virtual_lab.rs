@@ -1,20 +1,23 @@
-//! A lab on the virtual clock: all hosts are models, and time passes only when it is asked to.
+//! A lab on the virtual clock: hosts are models or live in a guest, and time passes only when it is asked to.
 
 use std::sync::Arc;
 
 use twinnet_fabric::{DirectionConfig, PortId, Way, World};
 use twinnet_packet::Frame;
+use twinnet_units::random::mix;
 use twinnet_units::{impossible, Time};
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
 use super::error::LabError;
+use super::guest::{interfaces, Guest, GuestHosts, News, ProgramOrder};
 use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
-use super::protocol::{Answer, AppWait, CaptureStart, ControllersWait, Passed, Reply, Request};
+use super::protocol::{Answer, AppWait, CaptureStart, ControllersWait, Passed, Reply, Request, Spawn};
 use super::requests::{self, missing, port, schedule_described};
 use super::virtual_capture::VirtualCapture;
 use super::virtual_control::{ControlMessage, VirtualControl};
+use super::virtual_time;
 
 /// Events that are handled between two looks at whether the owner wants to pause.
 const EVENTS_PER_TURN: usize = 8192;
@@ -22,17 +25,22 @@ const EVENTS_PER_TURN: usize = 8192;
 /// duration added to a moment can overflow.
 const LAST_MOMENT: Time = Time::from_ps(u64::MAX / 2);
 
-/// The surroundings of the fabric: captures, and nothing else.
+/// The surroundings of the fabric: captures, and the guest in which real hosts live.
 #[derive(Default)]
-struct Outside {
+pub(super) struct Outside {
     captures: RunningCaptures<VirtualCapture>,
+    pub(super) hosts: Option<GuestHosts>,
 }
 
 impl World for Outside {
-    fn deliver(&mut self, _port: PortId, _frame: Box<Frame>, _due: Time) {}
+    fn deliver(&mut self, port: PortId, frame: Box<Frame>, _due: Time) {
+        if let Some(hosts) = &mut self.hosts {
+            hosts.deliver(port, frame);
+        }
+    }
 
-    fn pull(&mut self, _port: PortId) -> Option<Box<Frame>> {
-        None
+    fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
+        self.hosts.as_mut()?.pull(port)
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
@@ -43,7 +51,11 @@ impl World for Outside {
         }
     }
 
-    fn carrier(&mut self, _port: PortId, _up: bool) {}
+    fn carrier(&mut self, port: PortId, up: bool) {
+        if let Some(hosts) = &mut self.hosts {
+            hosts.carrier(port, up);
+        }
+    }
 
     fn reconfigured(&mut self, _port: PortId, _config: &DirectionConfig) {}
 }
@@ -78,6 +90,52 @@ impl VirtualLab {
         Ok(Self { network, apps, outside, control, files })
     }
 
+    /// Builds the network that `spec` describes with the guest that `boot` makes of it for real hosts. Their lab begins
+    /// when they stand.
+    ///
+    /// # Errors
+    /// The fault of the description, or why there is no guest.
+    pub fn with_guest(
+        spec: NetworkSpec,
+        files: Arc<dyn CaptureStore>,
+        boot: impl FnOnce(&NetworkSpec) -> Result<Box<dyn Guest>, LabError>,
+    ) -> Result<Self, LabError> {
+        refuse_lines_without_end(&spec)?;
+        let mut network = assemble(spec, Bodies::Guest)?;
+        schedule_described(&mut network)?;
+        let guest = boot(&network.spec)?;
+        let hosts = Some(GuestHosts::new(guest, &network));
+        let (apps, outside, control) =
+            (ModelApps::new(1), Outside { hosts, ..Outside::default() }, VirtualControl::default());
+        Ok(Self { network, apps, outside, control, files })
+    }
+
+    /// Starts a program in a real host: its number comes at once, and whether it runs is news of it. It reads what
+    /// [`feed`](Self::feed) gives if it is `fed`.
+    ///
+    /// # Errors
+    /// `ModelHost`, `UnknownHost`, or `NoPrograms` where all hosts are models.
+    pub fn spawn(&mut self, asked: Spawn, fed: bool) -> Answer {
+        let host = asked.host.clone();
+        let hosts = self.outside.hosts.as_mut().ok_or_else(|| no_programs(&host))?;
+        hosts.spawn(&self.network.spec, asked, fed)
+    }
+
+    /// Gives the standard input of the program `job` these bytes; `None` closes it.
+    pub fn feed(&mut self, job: u64, bytes: Option<Vec<u8>>) {
+        if let Some(hosts) = &mut self.outside.hosts {
+            hosts.order(match bytes {
+                Some(bytes) => ProgramOrder::Feed { job, bytes },
+                None => ProgramOrder::Close { job },
+            });
+        }
+    }
+
+    /// Takes what programs have done since it was last asked, in order.
+    pub fn take_news(&mut self) -> Vec<News> {
+        self.outside.hosts.as_mut().map_or_else(Vec::new, GuestHosts::take_news)
+    }
+
     /// Takes what controllers are to get now, in the order in which they are to get it.
     pub fn take_control(&mut self) -> Vec<ControlMessage> {
         self.control.take(&mut self.network)
@@ -93,7 +151,8 @@ impl VirtualLab {
 
     /// Answers `request`. Where that takes virtual time, `pause` is asked now and then, and `true` makes the answer
     /// come early: it then says `"paused": true`, and asking again goes on. It comes early as well when controllers
-    /// are to be told something at the moment that it then is: it says `"controllers": true`.
+    /// are to be told something at the moment that it then is: it says `"controllers": true`; and when programs have
+    /// done something that [`take_news`](Self::take_news) tells: it says `"programs": true`.
     ///
     /// # Errors
     /// Refusals, as a lab process gives them.
@@ -116,15 +175,40 @@ impl VirtualLab {
                 clock: "virtual",
                 elapsed_ps: self.now(),
                 events: self.network.fabric.events_handled(),
-                trace_hash: format!("{:016x}", self.network.fabric.trace_hash()),
+                trace_hash: format!("{:016x}", self.trace_hash()),
                 impossible_states: impossible::met(),
                 first_impossible_state: impossible::first(),
             }),
+            Request::Spawn(asked) => self.spawn(*asked, false),
+            Request::Signal(asked) => match &mut self.outside.hosts {
+                Some(hosts) => hosts.signal(&asked),
+                None => Err(no_programs("")),
+            },
             Request::FidelityReset(_) | Request::Stop(_) => Ok(Reply::Done {}),
             other => requests::answer(&mut self.network, other, &mut self.outside).unwrap_or_else(|other| {
                 Err(other.refused("it is one for a lab on the wall clock, which has real hosts and programs"))
             }),
         }
+    }
+
+    /// A hash over all that has happened, and over the frames that programs have sent.
+    fn trace_hash(&self) -> u64 {
+        let fabric = self.network.fabric.trace_hash();
+        self.outside.hosts.as_ref().map_or(fabric, |hosts| mix(fabric ^ hosts.trace()))
+    }
+
+    /// Handles some of what is due until `until`; returns whether anything is left.
+    fn pass(&mut self, until: Time, most: usize) -> Result<bool, LabError> {
+        virtual_time::pass(&mut self.network.fabric, &mut self.outside, until, most)
+    }
+
+    /// Returns `true` if the lab's owner is to do something before time goes on.
+    fn owner_is_due(&self) -> bool {
+        self.network.fabric.controllers_are_due() || self.has_news()
+    }
+
+    fn has_news(&self) -> bool {
+        self.outside.hosts.as_ref().is_some_and(|hosts| hosts.guest.has_news())
     }
 
     fn now(&self) -> Time {
@@ -134,8 +218,8 @@ impl VirtualLab {
     fn advance(&mut self, until: Time, pause: &mut dyn FnMut() -> bool) -> Answer {
         let until = moment(until)?;
         let mut paused = false;
-        while self.network.fabric.advance_some(until, EVENTS_PER_TURN, &mut self.outside) {
-            if self.network.fabric.controllers_are_due() {
+        while self.pass(until, EVENTS_PER_TURN)? {
+            if self.owner_is_due() {
                 break;
             }
             paused = pause();
@@ -162,15 +246,16 @@ impl VirtualLab {
                 break true;
             }
             let ended = self.network.fabric.finished_apps();
-            let left = self.network.fabric.advance_until_app_finishes(
-                until.unwrap_or(LAST_MOMENT),
-                EVENTS_PER_TURN,
-                &mut self.outside,
-            );
+            let until = until.unwrap_or(LAST_MOMENT);
+            let left = if self.outside.hosts.is_some() {
+                self.pass(until, 1)?
+            } else {
+                self.network.fabric.advance_until_app_finishes(until, EVENTS_PER_TURN, &mut self.outside)
+            };
             if self.network.fabric.finished_apps() != ended {
                 continue;
             }
-            if !left || self.network.fabric.controllers_are_due() {
+            if !left || self.owner_is_due() {
                 break false;
             }
             paused = pause();
@@ -195,7 +280,7 @@ impl VirtualLab {
             if fabric.control_is_quiet() && switches.iter().all(|node| agreed(*node)) {
                 break true;
             }
-            if fabric.controllers_are_due() || !fabric.advance_some(until, 1, &mut self.outside) {
+            if fabric.controllers_are_due() || !self.pass(until, 1)? || self.has_news() {
                 break false;
             }
             paused = pause();
@@ -209,7 +294,7 @@ impl VirtualLab {
     /// Returns how far time has come, and why no further.
     fn passed(&self, paused: bool, finished: Option<bool>) -> Reply {
         let controllers = self.network.fabric.controllers_are_due();
-        Reply::Passed(Passed { now_ps: self.now(), paused, controllers, finished })
+        Reply::Passed(Passed { now_ps: self.now(), paused, controllers, programs: self.has_news(), finished })
     }
 
     fn start_capture(&mut self, asked: &CaptureStart) -> Answer {
@@ -228,6 +313,30 @@ impl VirtualLab {
         let capture = self.outside.captures.remove(number, &mut self.network.fabric)?;
         Ok(Reply::Captured(capture.finish()))
     }
+}
+
+/// The refusal of a program where all hosts are models.
+fn no_programs(host: &str) -> LabError {
+    let who = if host.is_empty() { "hosts are models here".to_owned() } else { format!("{host:?} is a model here") };
+    LabError::new("ModelHost", format!("{who} and runs no programs"), "simulate with programs, or use an app")
+}
+
+/// Refuses lines into which a program could send without end at one moment: time would never go on.
+fn refuse_lines_without_end(spec: &NetworkSpec) -> Result<(), LabError> {
+    let attachments = spec.attachments();
+    for (host, port) in interfaces(spec) {
+        let name = host.name.as_str();
+        let Some(line) = attachments.get(&(name, port)) else { continue };
+        if line.rate.is_none() && !line.follows_trace {
+            let message = format!(
+                "the link of {} has no rate: on the virtual clock a program could send into it without end at one \
+                 moment",
+                host.ports[port].name
+            );
+            return Err(LabError::new("NoRate", message, "give it one, for example rate=\"1 Gbit\""));
+        }
+    }
+    Ok(())
 }
 
 /// A moment that a lab can reach.

@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod diagnostics;
 pub mod doctor;
+pub mod guest;
 pub mod kernel;
 pub mod process;
 pub mod service;

@@ -58,6 +58,16 @@ pub fn lab_main(py: Python<'_>, control: i32, listener: i32, name: String) -> Py
     })
 }
 
+/// Becomes the first process of a guest, which finds its network in the file `given`: called by a guest's first program
+/// only. Never returns.
+#[pyfunction]
+pub fn guest_main(py: Python<'_>, given: PathBuf) -> PyResult<()> {
+    if std::process::id() != 1 {
+        return Err(PyValueError::new_err("this is the first process of a guest: nothing else calls it"));
+    }
+    py.detach(|| twinnet_linux::guest::run_first_process(&given))
+}
+
 /// The parts of a lab.
 fn factories() -> Factories {
     Factories {

@@ -32,8 +32,8 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{
-        doctor, kernel_has_open_vswitch, lab_main, lab_protocol, list_labs, open_interface, open_lab, promote_lab,
-        spawn_lab, strangers_at_labs, LabHandle,
+        doctor, guest_main, kernel_has_open_vswitch, lab_main, lab_protocol, list_labs, open_interface, open_lab,
+        promote_lab, spawn_lab, strangers_at_labs, LabHandle,
     };
     #[pymodule_export]
     use super::openflow::{

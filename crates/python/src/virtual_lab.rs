@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::Value;
+use serde_json::{json, Value};
+use twinnet_lab::guest::{News, Stream};
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::Request;
+use twinnet_linux::guest::{GuestSettings, Machine};
 use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
@@ -16,19 +18,30 @@ use crate::lab::core_error;
 /// The interval at which a request that takes long looks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A network of model hosts, in the caller's process. Requests of several threads are answered one after the other.
+/// A network on the virtual clock, in the caller's process. Requests of several threads are answered one after the
+/// other.
 #[pyclass(frozen, module = "twinnet._core")]
 pub struct VirtualLab(Mutex<twinnet_lab::VirtualLab>);
 
 #[pymethods]
 impl VirtualLab {
-    /// Builds the network that `network` (JSON) describes.
+    /// Builds the network that `network` (JSON) describes: with models for hosts or, where the settings of a `guest`
+    /// (JSON) are given, with real hosts in it.
     #[new]
-    fn new(py: Python<'_>, network: &str) -> PyResult<Self> {
+    #[pyo3(signature = (network, guest = None))]
+    fn new(py: Python<'_>, network: &str, guest: Option<&str>) -> PyResult<Self> {
         py.detach(|| {
             let spec = NetworkSpec::from_text(network).map_err(core_error)?;
-            let lab = twinnet_lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
-            Ok(Self(Mutex::new(lab)))
+            let Some(guest) = guest else {
+                let lab = twinnet_lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
+                return Ok(Self(Mutex::new(lab)));
+            };
+            let settings: GuestSettings = serde_json::from_str(guest)
+                .map_err(|error| PyValueError::new_err(format!("the guest's settings: {error}")))?;
+            let lab = twinnet_lab::VirtualLab::with_guest(spec, Arc::new(Paths), |network| {
+                Ok(Box::new(Machine::boot(&settings, network)?))
+            });
+            Ok(Self(Mutex::new(lab.map_err(core_error)?)))
         })
     }
 
@@ -66,6 +79,32 @@ impl VirtualLab {
         }
     }
 
+    /// Starts a program as the request `spawn` (JSON) says, which reads what is fed to it if it is `fed`; returns its
+    /// number at once.
+    fn spawn(&self, py: Python<'_>, body: &str, fed: bool) -> PyResult<String> {
+        py.detach(|| match Request::read(read(body)?).map_err(core_error)? {
+            Request::Spawn(asked) => {
+                let answer = self.lab()?.spawn(*asked, fed).map_err(core_error)?;
+                Ok(answer.into_json().to_string())
+            }
+            other => Err(PyValueError::new_err(format!("{} starts no program", other.name()))),
+        })
+    }
+
+    /// Gives the standard input of the program `job` these bytes; `None` closes it.
+    #[pyo3(signature = (job, bytes))]
+    fn feed(&self, py: Python<'_>, job: u64, bytes: Option<&[u8]>) -> PyResult<()> {
+        let bytes = bytes.map(<[u8]>::to_vec);
+        py.detach(|| self.lab().map(|mut lab| lab.feed(job, bytes)))
+    }
+
+    /// What programs have done since it was last asked, in order: the program's number, what it did (`started`,
+    /// `refused`, `ended`, as JSON) and what it wrote to the stream 1 or 2.
+    fn take_news<'py>(&self, py: Python<'py>) -> PyResult<Vec<OfProgram<'py>>> {
+        let news = py.detach(|| self.lab().map(|mut lab| lab.take_news()))?;
+        Ok(news.into_iter().map(|one| told(py, one)).collect())
+    }
+
     /// The messages to controllers now, in order: the connection's number, whole messages, and why the connection
     /// is over then, if it is.
     fn take_control<'py>(&self, py: Python<'py>) -> PyResult<Vec<ToController<'py>>> {
@@ -81,6 +120,21 @@ impl VirtualLab {
         let bytes = bytes.to_vec();
         py.detach(|| self.lab()?.give_control(connection, &bytes).map_err(core_error))
     }
+}
+
+type OfProgram<'py> = (u64, Option<String>, u8, Bound<'py, PyBytes>);
+
+fn told(py: Python<'_>, news: News) -> OfProgram<'_> {
+    let (job, said) = match news {
+        News::Wrote { job, stream, bytes } => {
+            let stream = if stream == Stream::Error { 2 } else { 1 };
+            return (job, None, stream, PyBytes::new(py, &bytes));
+        }
+        News::Started { job, pid } => (job, json!({"started": {"pid": pid}})),
+        News::Refused { job, error } => (job, json!({"refused": error})),
+        News::Ended { job, how } => (job, json!({"ended": how})),
+    };
+    (job, Some(said.to_string()), 0, PyBytes::new(py, b""))
 }
 
 type ToController<'py> = (u64, Bound<'py, PyBytes>, Option<String>);

@@ -23,8 +23,9 @@ from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, L
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
+from twinnet.lab.virtual_programs import guest_settings
 from twinnet.lab_process.connection import LabRequests, PendingReply, connect
-from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job
+from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, start_job
 from twinnet.lab_process.process import LabProcess
 from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.names_of_mininet import AnswersToMininet
@@ -64,6 +65,8 @@ class Lab(AnswersToMininet):
         The seed of all randomness in the place of the network's.
     static_neighbours
         Whether model hosts know each other's hardware addresses beforehand.
+    programs
+        Whether hosts on the virtual clock are real and run programs, but for those that are described as models.
     realtime
         ``auto``: ask for real-time priority; ``off``. On the wall clock only.
     slip_after_ps
@@ -94,6 +97,7 @@ class Lab(AnswersToMininet):
         clock: Literal["wall", "virtual", "real"] = "wall",
         seed: int | None = None,
         static_neighbours: bool = False,
+        programs: bool = False,
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
         fabric_threads: int | Literal["auto"] | None = None,
@@ -117,6 +121,7 @@ class Lab(AnswersToMininet):
         self.clock: Literal["wall", "virtual", "real"] = clock
         self._seed = seed
         self._static_neighbours = static_neighbours
+        self._programs = programs
         self._options = {
             "interface": interface,
             "realtime": realtime,
@@ -159,7 +164,7 @@ class Lab(AnswersToMininet):
             spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
-            self._connection = VirtualConnection(spec)
+            self._connection = VirtualConnection(spec, guest_settings() if self._programs else None)
             controllers.start_in_lockstep(self._connection, spec)
             self._controllers = controllers
             # It is built as it is described: asking for it would take a large network's memory several times.
@@ -631,10 +636,27 @@ class Lab(AnswersToMininet):
 
     def require_programs(self, host: str) -> None:
         """Raise `NotAvailable` when `host` is a model, which runs no programs."""
-        if self.clock == "virtual":
+        if self.clock == "virtual" and not self._programs:
             raise no_programs(host)
         if self.layout.node(host, "host").get("model"):
             raise no_programs(host, "wall")
+
+    def start_program(
+        self,
+        host: str,
+        argv: Sequence[str],
+        streams: Sequence[Stream],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        limit_ps: int | None = None,
+    ) -> Job:
+        """Start `argv` in `host`, as :meth:`LabHost.popen` does; `streams` are stdin, stdout and stderr."""
+        connection = self.connection
+        if isinstance(connection, VirtualConnection) and connection.programs is not None:
+            fields = {"env": dict(env) if env is not None else None, "cwd": cwd, "limit_ps": limit_ps}
+            return connection.programs.start(host, argv, streams, fields)
+        return start_job(connection, host, argv, streams, env=env, cwd=cwd, limit_ps=limit_ps)
 
     def _start(self, app: App, flow: int | None, at_ps: int | None, name: str | None = None) -> int:
         self.layout.node(app.host, "host")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
-from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job, start_job
+from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.moment import Side, turned
 from twinnet.network.names_of_mininet import AnswersToMininet
@@ -131,13 +131,13 @@ class LabHost(AnswersToMininet):
         TimeLimit
             When it did not end within `timeout`; ``completed`` has what it wrote.
         NotAvailable
-            When the host is a model, as all are on the virtual clock.
+            When the host is a model, as all are on the virtual clock unless it has programs.
         """
         self._lab.require_programs(self.name)
         limit = duration_ps(timeout, "timeout") if timeout is not None else None
         argv = command_argv(command, shell)
         streams = (PIPE if input is not None else DEVNULL, PIPE, PIPE)
-        job = start_job(self._lab.connection, self.name, argv, streams, env=env, cwd=cwd, limit_ps=limit)
+        job = self._lab.start_program(self.name, argv, streams, env=env, cwd=cwd, limit_ps=limit)
         return run_job(job, input, limit, check)
 
     def popen(
@@ -167,9 +167,7 @@ class LabHost(AnswersToMininet):
         self._lab.require_programs(self.name)
         limit_ps = duration_ps(limit, "limit") if limit is not None else None
         argv = command_argv(command, shell)
-        return start_job(
-            self._lab.connection, self.name, argv, (stdin, stdout, stderr), env=env, cwd=cwd, limit_ps=limit_ps
-        )
+        return self._lab.start_program(self.name, argv, (stdin, stdout, stderr), env=env, cwd=cwd, limit_ps=limit_ps)
 
 
 class LabSwitch:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import LabClosed, LabError, NotAvailable
+from twinnet.lab.virtual_programs import VirtualPrograms
 from twinnet.lab_process.connection import PendingReply
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["VirtualConnection", "no_programs"]
 
 _PATIENCE_S = 0.1
+_LAST_PS = (1 << 63) - 1
+"""The end of the clock, as `crates/lab` has it."""
 _OF_REAL_HOSTS = ("spawn", "wait", "signal")
 
 
@@ -46,6 +49,14 @@ class VirtualConnection:
     ----------
     network
         The network in the form of the lab protocol.
+    guest
+        The settings of the guest in which real hosts live (:func:`twinnet.lab.virtual_programs.guest_settings`);
+        ``None``: all hosts are models.
+
+    Attributes
+    ----------
+    programs
+        The programs of real hosts; ``None`` when all hosts are models.
 
     Raises
     ------
@@ -55,7 +66,7 @@ class VirtualConnection:
         When the compiled part of the package cannot be loaded.
     """
 
-    def __init__(self, network: Mapping[str, Any]) -> None:
+    def __init__(self, network: Mapping[str, Any], guest: Mapping[str, Any] | None = None) -> None:
         try:
             from twinnet import _core
         except ImportError as error:
@@ -66,7 +77,10 @@ class VirtualConnection:
         self._closed = threading.Event()
         self.looked_up: Callable[[int], bool] = lambda _: False
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
-        self._lab: VirtualLab = self._guarded(lambda: _core.VirtualLab(json.dumps(network)))
+        self._lab: VirtualLab = self.guarded(
+            lambda: _core.VirtualLab(json.dumps(network), None if guest is None else json.dumps(guest))
+        )
+        self.programs: VirtualPrograms | None = None if guest is None else VirtualPrograms(self._lab, self)
         self.control: VirtualControl | None = None
         """The link to the controllers, which runs before time passes."""
 
@@ -91,10 +105,10 @@ class VirtualConnection:
         NotAvailable
             When only a lab with real hosts can do that.
         """
-        if do in _OF_REAL_HOSTS or descriptors:
+        if descriptors or (do in _OF_REAL_HOSTS and (self.programs is None or do != "signal")):
             raise no_programs(fields.get("host"))
         if do == "jobs":
-            return []
+            return [] if self.programs is None else self.programs.rows()
         if do == "stop":
             self.close()
             return {}
@@ -119,7 +133,7 @@ class VirtualConnection:
 
     def give_control(self, connection: int, data: bytes) -> None:
         """A controller says `data`."""
-        self._guarded(lambda: self._lab.give_control(connection, data))
+        self.guarded(lambda: self._lab.give_control(connection, data))
 
     def open_control(self, switch: str, target: str) -> int:
         """Begin a connection of `switch` to the controller `target` and return its number."""
@@ -129,11 +143,24 @@ class VirtualConnection:
         """The controller ended the connection."""
         self._ask({"do": "controller.close", "connection": connection})
 
-    def _let_time_pass(self, body: Mapping[str, Any]) -> Any:
+    def pass_until(self, stop: Callable[[], bool], limit_ps: int | None = None) -> None:
+        """Let time pass until `stop`, which is asked when programs have done something, says yes; at most `limit_ps`
+        picoseconds."""
+        if not stop():
+            until_ps = _LAST_PS if limit_ps is None else min(self._now_ps() + limit_ps, _LAST_PS)
+            self._let_time_pass({"do": "advance", "until_ps": until_ps}, stop)
+
+    def _let_time_pass(self, body: Mapping[str, Any], stop: Callable[[], bool] = lambda: False) -> Any:
         looked_s = time.monotonic()
         while True:
             step = self._settled(body)
             answer = self._ask(step, _PATIENCE_S)
+            if answer.get("programs") and self.programs is not None:
+                self.programs.take_news()
+                if stop():
+                    self._settled(body)
+                    return answer
+                continue
             on_the_way = answer["paused"] or answer["controllers"]
             if not on_the_way and (step == body or answer.get("finished")):
                 self._settled(body)
@@ -161,9 +188,10 @@ class VirtualConnection:
         if self.closed:
             raise LabClosed("the lab was ended", "start a new one")
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        return json.loads(self._guarded(lambda: self._lab.request(text, patience_s)))
+        return json.loads(self.guarded(lambda: self._lab.request(text, patience_s)))
 
-    def _guarded(self, call: Callable[[], Any]) -> Any:
+    def guarded(self, call: Callable[[], Any]) -> Any:
+        """Return what `call` returns; a refusal of the core is raised as `LabError`."""
         try:
             return call()
         except self._refusal as error:

@@ -60,9 +60,14 @@ class Startable:
             fabric_threads=fabric_threads,
         )
 
-    def simulate(self, seed: int | None = None, static_neighbours: bool = False) -> Lab:
-        """Return a lab of this network on the virtual clock, with model hosts; it starts when it is entered with
-        ``with``. The same network, seed, traffic and version give the same events on every machine.
+    def simulate(
+        self,
+        seed: int | None = None,
+        static_neighbours: bool = False,
+        hosts: Literal["models", "programs"] = "models",
+    ) -> Lab:
+        """Return a lab of this network on the virtual clock; it starts when it is entered with ``with``. The same
+        network, seed, traffic and version give the same events on every machine.
 
         Parameters
         ----------
@@ -71,12 +76,20 @@ class Startable:
         static_neighbours
             Whether hosts know each other's hardware addresses beforehand and need not ask by ARP or neighbour
             discovery, which flood a network of switches: for large networks, and where only the traffic matters.
+        hosts
+            ``models``, or ``programs``: hosts are real and run any program, but for those that are described as models.
+            They live in a guest kernel, whose time goes on only while somebody waits for it.
         """
         from twinnet.lab.lab import Lab
 
+        if hosts not in ("models", "programs"):
+            raise BadValue(f"hosts is {hosts!r}; allowed are 'models' and 'programs'")
+
         chosen = self.seed if seed is None else checked_seed(seed)
         known = flag(static_neighbours, "static_neighbours")
-        return Lab(cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known)
+        return Lab(
+            cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known, programs=hosts == "programs"
+        )
 
     def operate(self) -> MachineLab:
         """Return a lab of this network's physical machines (:meth:`twinnet.Network.machine`), on the real clock; it

@@ -273,6 +273,8 @@ pub struct Attachment {
     pub mtu: u32,
     /// Line rate.
     pub rate: Option<Rate>,
+    /// `true` if its capacity follows a trace of deliveries.
+    pub follows_trace: bool,
     /// The framing: what a frame costs on the wire.
     pub framing: Framing,
     /// The tunnel that carries its frames.
@@ -409,7 +411,8 @@ impl NetworkSpec {
         for link in &self.links {
             for (end, way) in [(&link.a, &link.ab), (&link.b, &link.ba)] {
                 let (mtu, tunnel) = (link.host_mtu(), link.tunnel);
-                let attachment = Attachment { mtu, rate: way.rate_bps, framing: way.framing, tunnel };
+                let (rate, follows_trace) = (way.rate_bps, way.delivery_trace.is_some());
+                let attachment = Attachment { mtu, rate, follows_trace, framing: way.framing, tunnel };
                 attachments.insert((end.node.as_str(), end.port), attachment);
             }
         }
@@ -470,7 +473,7 @@ mod tests {
         let rate = Rate::from_bps(1_000_000_000);
         assert_eq!(
             spec.attachments()[&("h1", 0)],
-            Attachment { mtu: 1500, rate, framing: Framing::Ethernet, tunnel: None }
+            Attachment { mtu: 1500, rate, follows_trace: false, framing: Framing::Ethernet, tunnel: None }
         );
     }
 

@@ -196,6 +196,9 @@ pub struct Passed {
     pub paused: bool,
     /// `true` if controllers are to be told something at this moment.
     pub controllers: bool,
+    /// `true` if programs have done something at this moment that the lab's owner is to be told first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub programs: bool,
     /// `true` if what was waited for has come; of `advance` nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,

@@ -26,13 +26,37 @@ const GSO_ECN: u8 = 0x80;
 /// `struct virtio_net_hdr` in the machine's own byte order, as TAP and packet sockets use it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-struct VirtioNetHeader {
+pub(crate) struct VirtioNetHeader {
     flags: u8,
     gso_type: u8,
     hdr_len: u16,
     gso_size: u16,
     csum_start: u16,
     csum_offset: u16,
+}
+
+impl VirtioNetHeader {
+    /// Its bytes, in the machine's own order.
+    pub(crate) fn to_bytes(self) -> [u8; VNET_HEADER_BYTES] {
+        let mut bytes = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (at, field) in [self.hdr_len, self.gso_size, self.csum_start, self.csum_offset].into_iter().enumerate() {
+            bytes[2 + 2 * at..4 + 2 * at].copy_from_slice(&field.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// The header that `bytes` hold.
+    pub(crate) fn of_bytes(bytes: [u8; VNET_HEADER_BYTES]) -> Self {
+        let field = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        Self {
+            flags: bytes[0],
+            gso_type: bytes[1],
+            hdr_len: field(2),
+            gso_size: field(4),
+            csum_start: field(6),
+            csum_offset: field(8),
+        }
+    }
 }
 
 const _: () = assert!(std::mem::size_of::<VirtioNetHeader>() == VNET_HEADER_BYTES);
@@ -242,7 +266,7 @@ fn part(at: *const u8, length: usize) -> libc::iovec {
 
 /// Puts what the kernel told about a frame into it. A header that does not fit the frame is ignored: a host may
 /// write anything.
-fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
+pub(crate) fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
     let length = frame.bytes.len();
     if header.flags & NEEDS_CSUM != 0 {
         let field = usize::from(header.csum_start) + usize::from(header.csum_offset) + 2;
@@ -262,7 +286,7 @@ fn apply(header: &VirtioNetHeader, frame: &mut Frame) {
 }
 
 /// Returns what the kernel is to be told about `frame`.
-fn describe(frame: &Frame) -> VirtioNetHeader {
+pub(crate) fn describe(frame: &Frame) -> VirtioNetHeader {
     let mut header = VirtioNetHeader::default();
     if let Checksum::Partial { start, offset } = frame.checksum {
         header.flags = NEEDS_CSUM;

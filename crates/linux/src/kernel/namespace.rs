@@ -29,9 +29,9 @@ const FIRST_INDEX: u32 = 100;
 /// The number of times that the kernel repeats what an ended program's TCP connection has left to say
 /// (net.ipv4.tcp_orphan_retries). Such a connection keeps its namespace, also when the lab is gone and nobody can
 /// answer any more: by Linux's own value, 8, for 100 s; by this one for less than 10 s.
-const ORPHAN_RETRIES: &str = "4";
+pub(crate) const ORPHAN_RETRIES: &str = "4";
 /// Bits of the link-local network (RFC 4291 section 2.5.6).
-const LINK_LOCAL_BITS: u8 = 64;
+pub(crate) const LINK_LOCAL_BITS: u8 = 64;
 
 /// A host that has been built.
 #[derive(Debug)]
@@ -220,6 +220,7 @@ fn build_host(
         let attachment = attachments.get(&(name, port)).copied().unwrap_or(Attachment {
             mtu: 1500,
             rate: None,
+            follows_trace: false,
             framing: Framing::Ethernet,
             tunnel: None,
         });
@@ -305,7 +306,7 @@ fn build_host(
 }
 
 /// Sets the kernel parameters of the namespace that the calling thread stands in.
-fn set_parameters(host: &HostSpec, ipv6: bool) -> Result<(), LabError> {
+pub(crate) fn set_parameters(host: &HostSpec, ipv6: bool) -> Result<(), LabError> {
     let set = |path: &str, value: &str| {
         fs::write(path, value).map_err(|error| {
             let message = format!("host {:?}: setting {path} to {value:?}: {error}", host.name);

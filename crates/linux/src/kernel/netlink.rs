@@ -130,6 +130,14 @@ impl Netlink {
         self.add(RouteNetlinkMessage::SetLink(message), false, format!("setting the address, MTU and queue of {name}"));
     }
 
+    /// Moves an interface to another network namespace, where it is called `name`.
+    pub fn hand_over(&mut self, index: u32, name: &str, to: &OwnedFd) {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes = vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::NetNsFd(to.as_raw_fd())];
+        self.add(RouteNetlinkMessage::SetLink(message), false, format!("handing over the interface {name}"));
+    }
+
     /// Takes an interface up.
     pub fn up(&mut self, index: u32, name: &str) {
         let mut message = LinkMessage::default();

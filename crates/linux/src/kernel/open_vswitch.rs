@@ -83,7 +83,8 @@ impl Instance {
     /// before the links.
     #[must_use]
     pub fn attachments(&self) -> HashMap<(&str, usize), Attachment> {
-        let attachment = |mtu| Attachment { mtu, rate: None, framing: Framing::Ethernet, tunnel: None };
+        let attachment =
+            |mtu| Attachment { mtu, rate: None, follows_trace: false, framing: Framing::Ethernet, tunnel: None };
         let of = |(index, place): (usize, &Place)| ((HOST, index), attachment(place.mtu));
         self.places.iter().enumerate().map(of).collect()
     }

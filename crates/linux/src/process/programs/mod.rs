@@ -9,12 +9,13 @@
 //! any more in hosts that have run none: all waits are answered with `ProgramsEnded` and the lab ends.
 
 mod held_up;
-mod host;
+pub(crate) mod host;
 mod jobs;
 mod keeper;
-mod names_of_hosts;
-mod orders;
+pub(crate) mod names_of_hosts;
+pub(crate) mod orders;
 mod program;
 pub mod zygote;
 
 pub use keeper::Keeper;
+pub(crate) use orders::{Notice, Outcome, Refusal};

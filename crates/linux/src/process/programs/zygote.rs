@@ -78,7 +78,7 @@ fn serve(socket: &OwnedFd) -> io::Result<()> {
 }
 
 /// Makes the first process of a host, in new PID, mount and UTS namespaces.
-fn start_host(set_up: HostSetUp) {
+pub(crate) fn start_host(set_up: HostSetUp) {
     // SAFETY: all zeros is a valid `clone_args`.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS) as u64;

@@ -1,0 +1,123 @@
+//! A guest from the inside: its file systems and its hosts.
+
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::mount::{mount, MountFlags};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType, UnshareFlags};
+use twinnet_lab::guest;
+use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec};
+use twinnet_packet::Prefix;
+
+use crate::guest::kernel::Given;
+use crate::kernel::interface::{interface_index, transmit_queue_frames};
+use crate::kernel::namespace::{own_network_namespace, set_parameters, LINK_LOCAL_BITS, ORPHAN_RETRIES};
+use crate::kernel::netlink::{LinkSettings, Netlink, LOOPBACK};
+use crate::service::LabError;
+
+/// Reads what the lab gives.
+pub fn read(given: &Path) -> Result<Given, LabError> {
+    let text = fs::read(given).map_err(|error| failed("reading the network", &error))?;
+    serde_json::from_slice(&text).map_err(|error| failed("reading the network", &error))
+}
+
+pub fn failed(what: &str, error: &dyn Display) -> LabError {
+    LabError::new("GuestNotBuilt", format!("in the guest: {what}: {error}"), "")
+}
+
+/// Gives the guest file systems of its own. It sees the files of the machine, and what it writes stays in its memory.
+pub fn furnish() -> Result<(), LabError> {
+    let none = MountFlags::empty();
+    let put = |kind: &str, place: &str, options: Option<&std::ffi::CStr>| {
+        mount(kind, place, kind, none, options).map_err(|error| failed(&format!("mounting {place}"), &error))
+    };
+    // Any folder serves to keep what is written: it is seen no more afterwards.
+    put("tmpfs", "/tmp", Some(c"mode=0755"))?;
+    for folder in ["/tmp/upper", "/tmp/work", "/tmp/root"] {
+        fs::create_dir(folder).map_err(|error| failed("making its own folders", &error))?;
+    }
+    put("overlay", "/tmp/root", Some(c"lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work"))?;
+    rustix::process::chdir("/tmp/root")
+        .and_then(|()| rustix::process::chroot("."))
+        .map_err(|error| failed("entering its own root", &error))?;
+    put("proc", "/proc", None)?;
+    put("sysfs", "/sys", None)?;
+    put("devtmpfs", "/dev", None)?;
+    put("tmpfs", "/run", Some(c"mode=0755"))?;
+    let own = |error: io::Error| failed("making its own devices", &error);
+    for (folder, kind, options) in [("/dev/pts", "devpts", None), ("/dev/shm", "tmpfs", Some(c"mode=1777"))] {
+        fs::create_dir_all(folder).map_err(own)?;
+        put(kind, folder, options)?;
+    }
+    for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), format!("/dev/{name}")).map_err(own)?;
+    }
+    Ok(())
+}
+
+/// Builds the real hosts of `network`: their names and network namespaces.
+pub fn hosts(network: &NetworkSpec) -> Result<Vec<(String, OwnedFd)>, LabError> {
+    let attachments = network.attachments();
+    let outside = own_network_namespace().map_err(|error| failed("opening its network namespace", &error))?;
+    let mut cards = Netlink::open().map_err(|error| failed("opening a netlink socket", &error))?;
+    // The card of the channel is the first.
+    let mut card = 1;
+    let mut built = Vec::new();
+    for host in guest::hosts(network) {
+        let enter = |what, error: rustix::io::Errno| failed(&format!("host {:?}: {what}", host.name), &error);
+        // SAFETY: this process has one thread, and only its network namespace changes.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+            .map_err(|error| enter("creating its network namespace", error))?;
+        let inside = own_network_namespace().map_err(|error| failed("opening a network namespace", &error))?;
+        let names = host.ports.iter().map(|port| port.name.as_str());
+        for name in names {
+            let from = format!("eth{card}");
+            card += 1;
+            move_into_link_name_space(outside.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|error| enter("going back for its network card", error))?;
+            let index = interface_index(&from).map_err(|error| failed(&format!("finding {from}"), &error))?;
+            cards.hand_over(index, name, &inside);
+            cards.commit().map_err(|(what, error)| failed(&what, &error))?;
+        }
+        move_into_link_name_space(inside.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|error| enter("entering its network namespace", error))?;
+        let attachment = |port| attachments.get(&(host.name.as_str(), port)).copied();
+        build(host, attachment).map_err(|(what, error)| failed(&format!("host {:?}: {what}", host.name), &error))?;
+        set_parameters(host, true)?;
+        built.push((host.name.clone(), inside));
+    }
+    move_into_link_name_space(outside.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|error| failed("going back to its network namespace", &error))?;
+    Ok(built)
+}
+
+/// Sets up the host whose namespace, with its cards, the process stands in.
+fn build(host: &HostSpec, attachment: impl Fn(usize) -> Option<Attachment>) -> Result<(), (String, io::Error)> {
+    let write = |path: &str, value: &str| fs::write(path, value).map_err(|error| (format!("setting {path}"), error));
+    write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")?;
+    write("/proc/sys/net/ipv4/tcp_orphan_retries", ORPHAN_RETRIES)?;
+    let mut netlink = Netlink::open().map_err(|error| ("opening a netlink socket".to_owned(), error))?;
+    netlink.up(LOOPBACK, "lo");
+    for (number, port) in host.ports.iter().enumerate() {
+        let index = interface_index(&port.name).map_err(|error| (format!("finding {}", port.name), error))?;
+        let line = attachment(number);
+        let (mtu, rate) = line.map_or((1500, None), |line| (line.mtu, line.rate));
+        // The card has the address that the host is to have.
+        let settings =
+            LinkSettings { mac: None, mtu, transmit_queue_frames: transmit_queue_frames(rate, mtu), ipv6: true };
+        netlink.configure(index, &port.name, &settings);
+        netlink.up(index, &port.name);
+        let link_local = Prefix { address: port.mac.link_local().into(), length: LINK_LOCAL_BITS };
+        let own = (!port.addresses.contains(&link_local)).then_some(link_local);
+        for prefix in port.addresses.iter().copied().chain(own) {
+            netlink.add_address(index, &port.name, prefix);
+        }
+    }
+    for route in &host.routes {
+        netlink.add_route(route.to, route.via);
+    }
+    netlink.commit()
+}

@@ -1,0 +1,344 @@
+//! The process of a guest's kernel: User Mode Linux, an ordinary program of this machine.
+
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use twinnet_lab::network::NetworkSpec;
+
+use crate::service::LabError;
+
+/// The names of a guest's files in its folder. They are short, and always the same: the kernel's command line is among
+/// the seeds of its random numbers, and is bounded.
+const CALENDAR: &str = "c";
+const CARDS: &str = "s";
+const INIT: &str = "i";
+const NETWORK: &str = "n";
+/// `COMMAND_LINE_SIZE` of User Mode Linux.
+const COMMAND_LINE_BYTES: usize = 4096;
+/// Bytes of the console's end that are kept, to be looked through when a kernel ends.
+const CONSOLE_END: usize = 8192;
+/// The beginning of the names of folders.
+const FOLDER: &str = "twinnet-guest-";
+
+/// What the guest's first process is given.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Given {
+    /// The network whose hosts it is to build.
+    pub network: NetworkSpec,
+    /// The working directory of programs that name none.
+    pub folder: PathBuf,
+}
+
+/// The program that a guest is made of, and what it gets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestSettings {
+    /// The kernel: a User Mode Linux with time travel.
+    pub kernel: PathBuf,
+    /// The interpreter that runs the guest's first process, and the extension module that has it.
+    pub python: PathBuf,
+    /// As above.
+    pub module: PathBuf,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// The time of day at which the lab begins, in seconds since 1970-01-01.
+    pub begins_s: u64,
+    /// The longest that programs may compute without virtual time going on, in seconds of real time.
+    pub patience_s: f64,
+}
+
+/// A kernel that runs. It ends when this is dropped, and when this process dies.
+pub struct Kernel {
+    /// A descriptor that becomes readable when it ends.
+    pub ended: OwnedFd,
+    /// The listening sockets of the calendar and of the network cards.
+    pub calendar: UnixListener,
+    /// As above.
+    pub cards: UnixListener,
+    console: Arc<Mutex<VecDeque<u8>>>,
+    folder: Option<Folder>,
+    /// Held open as long as the kernel is to live.
+    life: Option<Sender<()>>,
+    keeper: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Kernel {
+    /// Starts the kernel for the hosts of `network`, whose network cards are `cards` in number.
+    ///
+    /// # Errors
+    /// `GuestNotStarted`, `TooManyInterfaces`.
+    pub fn start(settings: &GuestSettings, network: &NetworkSpec, cards: usize) -> Result<Self, LabError> {
+        let folder = Folder::make().map_err(|error| not_started("making a folder for it", &error))?;
+        let place = folder.path.clone();
+        let mut kernel = Self::start_in(&place, settings, network, cards)?;
+        kernel.folder = Some(folder);
+        Ok(kernel)
+    }
+
+    fn start_in(
+        folder: &Path,
+        settings: &GuestSettings,
+        network: &NetworkSpec,
+        cards: usize,
+    ) -> Result<Self, LabError> {
+        let failed = |what: &'static str| move |error: io::Error| not_started(what, &error);
+        let here = std::env::current_dir().map_err(failed("finding the working directory"))?;
+        let given = Given { network: network.clone(), folder: here };
+        let given = serde_json::to_vec(&given).map_err(|error| not_started("writing its network", &error))?;
+        fs::write(folder.join(NETWORK), given).map_err(failed("writing its network"))?;
+        write_init(folder, settings).map_err(failed("writing its first program"))?;
+        let listen = |name| UnixListener::bind(folder.join(name)).map_err(failed("opening its sockets"));
+        let (calendar, sockets) = (listen(CALENDAR)?, listen(CARDS)?);
+        let (words, console) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|error| not_started("opening its console", &error))?;
+        let arguments = arguments(settings, network.seed, cards)?;
+        let memory = memory_folder(settings.memory_bytes)?;
+        let mut command = Command::new(&settings.kernel);
+        command.args(arguments).current_dir(folder).env_clear();
+        command.env("HOME", folder).env("TMPDIR", memory).process_group(0);
+        let errors = console.try_clone().map_err(failed("opening its console"))?;
+        command.stdin(Stdio::null()).stdout(console).stderr(errors);
+        // SAFETY: only system calls are made between fork and exec.
+        unsafe { command.pre_exec(prepare) };
+        let (life, dead) = channel::<()>();
+        let (tell, told) = channel();
+        // The kernel is told of the end of the thread that started it: this one lives as long as the lab does.
+        let keep = move || match command.spawn() {
+            Err(error) => drop(tell.send(Err(error))),
+            Ok(mut child) => {
+                // Our ends of its console.
+                drop(command);
+                drop(tell.send(Ok(child.id())));
+                let _ = dead.recv();
+                end(&mut child);
+            }
+        };
+        let keeper = std::thread::Builder::new().name("guest".to_owned()).spawn(keep);
+        let keeper = keeper.map_err(failed("starting a thread for it"))?;
+        let pid = told.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(|error| {
+            let message = format!("{} cannot be started: {error}", settings.kernel.display());
+            LabError::new("GuestNotStarted", message, "make one with: twinnet kernel build")
+        })?;
+        let pid = rustix::process::Pid::from_raw(pid as i32)
+            .ok_or_else(|| not_started("finding its process", &"it has no number"))?;
+        let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+            .map_err(|error| not_started("watching its process", &error))?;
+        let console = listen_to(words).map_err(failed("listening to its console"))?;
+        Ok(Self { ended, calendar, cards: sockets, console, folder: None, life: Some(life), keeper: Some(keeper) })
+    }
+
+    /// Removes its files: everything is open that it needs.
+    pub fn forget_folder(&mut self) {
+        self.folder = None;
+    }
+
+    /// The last lines of its console that tell of something, joined.
+    pub fn last_words(&self) -> String {
+        let kept = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        let text: Vec<u8> = kept.iter().copied().collect();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let panic = lines.iter().rposition(|line| line.contains("Kernel panic") || line.contains("Out of memory"));
+        let shown = match panic {
+            Some(at) => &lines[at..=at],
+            None => &lines[lines.len().saturating_sub(3)..],
+        };
+        shown.join("; ")
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.forget_folder();
+        // The keeper's wait ends with the sender.
+        self.life = None;
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// Runs in the new process before it becomes the kernel: it dies with its owner, and leaves no core file.
+fn prepare() -> io::Result<()> {
+    // SAFETY: plain system calls with valid arguments.
+    unsafe {
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        // Signals as in a fresh process, whatever the interpreter blocks or ignores.
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+        for signal in 1..=libc::SIGRTMAX() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+    Ok(())
+}
+
+/// Ends the kernel and all its processes.
+fn end(child: &mut Child) {
+    // SAFETY: a plain system call; the group was made for this child, which has not been waited for.
+    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Keeps the end of what the kernel writes.
+fn listen_to(words: OwnedFd) -> io::Result<Arc<Mutex<VecDeque<u8>>>> {
+    let kept = Arc::new(Mutex::new(VecDeque::new()));
+    let (keep, mut words) = (Arc::clone(&kept), File::from(words));
+    let listen = move || {
+        let mut bytes = [0; 4096];
+        while let Ok(length @ 1..) = words.read(&mut bytes) {
+            let mut kept: std::sync::MutexGuard<'_, VecDeque<u8>> = keep.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(&bytes[..length]);
+            let surplus = kept.len().saturating_sub(CONSOLE_END);
+            kept.drain(..surplus);
+        }
+    };
+    std::thread::Builder::new().name("guest console".to_owned()).spawn(listen)?;
+    Ok(kept)
+}
+
+/// A folder of its own that nobody else can look into; it goes when this is dropped. One whose owner was killed is
+/// removed by the next: its owner's lock is gone.
+struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    fn make() -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let all = std::env::temp_dir();
+        remove_orphans(&all);
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = all.join(format!("{FOLDER}{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made?,
+            }
+            let lock = File::open(&path)?;
+            rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+            // Another may have taken it for an orphan before it was locked.
+            if path.exists() {
+                return Ok(Self { path, _lock: lock });
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes folders whose owners are gone.
+fn remove_orphans(all: &Path) {
+    for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(FOLDER) {
+            continue;
+        }
+        let Ok(folder) = File::open(entry.path()) else { continue };
+        if rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The program that the kernel starts first: the interpreter with our extension module. The kernel finds it by its own
+/// working directory, so that its command line is the same wherever that is.
+fn write_init(folder: &Path, settings: &GuestSettings) -> io::Result<()> {
+    use std::io::Write as _;
+    let quoted = |path: &Path| serde_json::to_string(&path.to_string_lossy()).unwrap_or_default();
+    let (python, module) = (settings.python.display(), quoted(&settings.module));
+    let script = format!(
+        "#!{python} -IS\nfrom importlib.machinery import ExtensionFileLoader, ModuleSpec\n\
+         loader = ExtensionFileLoader('_core', {module})\n\
+         core = loader.create_module(ModuleSpec('_core', loader, origin={module}))\n\
+         loader.exec_module(core)\ncore.guest_main('/proc/self/cwd/{NETWORK}')\n"
+    );
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o700).open(folder.join(INIT))?;
+    file.write_all(script.as_bytes())
+}
+
+fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<String>, LabError> {
+    // Zero would mean that the machine's random numbers are used.
+    let seed = twinnet_units::random::mix(seed) | 1;
+    let memory = settings.memory_bytes >> 20;
+    let mut arguments: Vec<String> = [
+        "rootfstype=hostfs root=/dev/root ro console=tty0 con=null con0=null,fd:1 con1=null,fd:1 quiet panic=-1",
+        "seccomp=on ttcost=5000",
+    ]
+    .iter()
+    .flat_map(|words| words.split(' '))
+    .map(str::to_owned)
+    .collect();
+    arguments.push(format!("init=/proc/self/cwd/{INIT}"));
+    arguments.push(format!("mem={memory}M"));
+    arguments.push(format!("rngseed={seed}"));
+    arguments.push(format!("time-travel=ext:1:{CALENDAR}"));
+    arguments.extend((0..cards).map(|_| format!("virtio_uml.device={CARDS}:1")));
+    let length: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
+    if length >= COMMAND_LINE_BYTES {
+        let each = format!("virtio_uml.device={CARDS}:1 ").len();
+        let most = cards - (length - COMMAND_LINE_BYTES).div_ceil(each) - 1;
+        let message = format!("{} interfaces of real hosts on the virtual clock; {most} are possible", cards - 1);
+        return Err(LabError::new("TooManyInterfaces", message, "make some hosts models: model=True (model: true)"));
+    }
+    Ok(arguments)
+}
+
+/// A folder in memory, or else on a disk, with room for the guest's.
+fn memory_folder(bytes: u64) -> Result<PathBuf, LabError> {
+    let room = |folder: &Path| {
+        let told = rustix::fs::statvfs(folder).ok()?;
+        Some(told.f_bavail.saturating_mul(told.f_frsize))
+    };
+    let temporary = std::env::temp_dir();
+    let candidates = [Path::new("/dev/shm"), temporary.as_path()];
+    candidates
+        .iter()
+        .find(|folder| room(folder).is_some_and(|room| room >= bytes))
+        .map(|folder| (*folder).to_owned())
+        .ok_or_else(|| {
+            let message = format!(
+                "neither /dev/shm nor {} has room for the {} MB of the guest's memory",
+                temporary.display(),
+                bytes >> 20
+            );
+            LabError::new("GuestNotStarted", message, "make room there, or give the guest less memory")
+        })
+}
+
+fn not_started(what: &str, error: &dyn std::fmt::Display) -> LabError {
+    LabError::new("GuestNotStarted", format!("the guest's kernel: {what}: {error}"), "")
+}
+
+/// Refuses a kernel that is no file that can be executed.
+///
+/// # Errors
+/// `NoGuestKernel`.
+pub fn check(kernel: &Path) -> Result<(), LabError> {
+    if rustix::fs::access(kernel, rustix::fs::Access::EXEC_OK).is_err() || !kernel.is_file() {
+        let message = format!("the guest's kernel {} is no program", kernel.display());
+        return Err(LabError::new("NoGuestKernel", message, "make one with: twinnet kernel build"));
+    }
+    Ok(())
+}

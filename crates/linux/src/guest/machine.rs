@@ -1,0 +1,507 @@
+//! The guest: a kernel with its calendar and its network cards, driven by the lab.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{epoll, PollFd, PollFlags, Timespec};
+use twinnet_lab::guest::{interfaces, Ended, Guest, News, ProgramOrder, Stream, Turn};
+use twinnet_lab::network::NetworkSpec;
+use twinnet_packet::{Frame, MacAddress};
+use twinnet_units::Time;
+
+use super::calendar::{self, Calendar};
+use super::channel::{frames, FromGuest, Incoming, Message, ToGuest};
+use super::kernel::{self, GuestSettings, Kernel};
+use super::port::{self, Port};
+use crate::process::programs::Notice;
+use crate::service::LabError;
+
+/// The time of one wait, after which the caller may look up.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// The longest that the guest runs by itself, in nanoseconds of virtual time: so that one that never waits is seen.
+const LONGEST_RUN_NS: u64 = 100_000_000;
+/// The lab begins at a multiple of this, in nanoseconds of the guest's time. Programs take a monotonic clock below 1 s
+/// for one that was not set.
+const BEGINS_NS: u64 = 10_000_000_000;
+/// The real time in which a guest that is being made has to say something.
+const BOOT_PATIENCE: Duration = Duration::from_secs(60);
+/// Frames of the channel that are handed over at once: the guest's card has 256 buffers.
+const FRAMES_AT_ONCE: usize = 32;
+/// The number of the channel's card; the hosts' interfaces follow.
+const CHANNEL: usize = 0;
+/// What is waited for beside the cards, which have their numbers.
+const CALENDAR_TAG: u64 = u64::MAX;
+const KERNEL_TAG: u64 = u64::MAX - 1;
+const NEW_CALENDAR_TAG: u64 = u64::MAX - 2;
+const NEW_CARD_TAG: u64 = u64::MAX - 3;
+
+/// A guest kernel with the real hosts of a network.
+pub struct Machine {
+    calendar: Option<Calendar>,
+    ports: Vec<Port>,
+    /// Cards that have something to tell.
+    stirred: BTreeSet<usize>,
+    epoll: OwnedFd,
+    /// The guest's time at the lab's time zero, in nanoseconds.
+    base: u64,
+    waiting: bool,
+    /// The card whose kick is not answered.
+    kicked: Option<usize>,
+    /// While the guest has the turn: from when on it has to ask. While it waits: its time is not beyond this. (It tells
+    /// its time only when it sends something.)
+    limit: u64,
+    /// The moment at which its turn began or its time last went on: by the machine's clock, and by its own.
+    since: (Instant, u64),
+    patience: Duration,
+    incoming: Incoming,
+    to_guest: VecDeque<Vec<u8>>,
+    news: Vec<News>,
+    ready: bool,
+    /// Programs that run or are to.
+    running: BTreeMap<u64, String>,
+    failure: Option<LabError>,
+    kernel: Kernel,
+}
+
+/// What was heard of the guest.
+enum Heard {
+    Waits,
+    Sends(usize),
+    Other,
+    Nothing,
+}
+
+impl Machine {
+    /// Starts a guest with the real hosts of `network`, and lets it run until all stand.
+    ///
+    /// # Errors
+    /// `NoGuestKernel`, `GuestNotStarted`, `GuestEnded`, or what cannot be built.
+    pub fn boot(settings: &GuestSettings, network: &NetworkSpec) -> Result<Self, LabError> {
+        kernel::check(&settings.kernel)?;
+        let attachments = network.attachments();
+        let mut cards: VecDeque<(MacAddress, u16)> = VecDeque::from([(MacAddress([2, 0, 0, 0, 0, 0]), 1500)]);
+        for (host, port) in interfaces(network) {
+            let mtu = attachments.get(&(host.name.as_str(), port)).map_or(1500, |line| line.mtu);
+            cards.push_back((host.ports[port].mac, u16::try_from(mtu).unwrap_or(u16::MAX)));
+        }
+        let kernel = Kernel::start(settings, network, cards.len())?;
+        let failed = |error: rustix::io::Errno| {
+            LabError::new("GuestNotStarted", format!("waiting for the guest's kernel: {error}"), "")
+        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
+        watch(&epoll, &kernel.ended, KERNEL_TAG).map_err(failed)?;
+        watch(&epoll, &kernel.calendar, NEW_CALENDAR_TAG).map_err(failed)?;
+        watch(&epoll, &kernel.cards, NEW_CARD_TAG).map_err(failed)?;
+        let mut machine = Self {
+            calendar: None,
+            ports: Vec::with_capacity(cards.len()),
+            stirred: BTreeSet::new(),
+            epoll,
+            base: 0,
+            waiting: false,
+            kicked: None,
+            limit: 1,
+            since: (Instant::now(), 0),
+            patience: BOOT_PATIENCE,
+            incoming: Incoming::default(),
+            to_guest: VecDeque::new(),
+            news: Vec::new(),
+            ready: false,
+            running: BTreeMap::new(),
+            failure: None,
+            kernel,
+        };
+        machine.set_up(&mut cards, settings)?;
+        machine.patience = Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX);
+        machine.kernel.forget_folder();
+        Ok(machine)
+    }
+
+    /// Lets the guest run until its hosts stand, and on to the moment at which the lab begins.
+    fn set_up(&mut self, cards: &mut VecDeque<(MacAddress, u16)>, settings: &GuestSettings) -> Result<(), LabError> {
+        loop {
+            match self.hear(cards, settings)? {
+                Heard::Sends(card) => {
+                    // What interfaces send while they are set up is no part of the lab.
+                    while self.pulled(card).is_some() {}
+                    self.go_on(card)?;
+                }
+                Heard::Other => {}
+                Heard::Nothing => self.check_patience()?,
+                Heard::Waits => {
+                    self.tell(self.limit).map_err(|error| self.broke(&error))?;
+                    let wanted = self.calendar()?.request();
+                    if self.ready && self.base == 0 {
+                        self.base = self.limit.next_multiple_of(BEGINS_NS).max(BEGINS_NS);
+                    }
+                    match wanted {
+                        Some(at) if self.base == 0 => self.run(at, at + LONGEST_RUN_NS)?,
+                        Some(at) if at <= self.base => self.run(at, self.base)?,
+                        _ if self.base != 0 => break,
+                        _ => return Err(self.fail("it waits for ever before its hosts stand")),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn calendar(&mut self) -> Result<&Calendar, LabError> {
+        if self.calendar.is_none() {
+            return Err(self.fail("it has no calendar"));
+        }
+        self.calendar.as_ref().ok_or_else(|| LabError::new("GuestEnded", "the guest has no calendar", ""))
+    }
+
+    /// Gives the guest, which waits, the turn.
+    fn run(&mut self, at: u64, until: u64) -> Result<(), LabError> {
+        self.waiting = false;
+        self.since = (Instant::now(), at);
+        self.limit = until.min(at + LONGEST_RUN_NS);
+        let limit = self.limit;
+        let ran = self.calendar()?.run(at, limit);
+        ran.map_err(|error| self.broke(&error))
+    }
+
+    /// The guest, which has the turn, is to ask from `until` on.
+    fn hold_back(&mut self, until: u64) -> Result<(), LabError> {
+        self.limit = self.limit.min(until);
+        self.calendar()?.hold_back(until);
+        Ok(())
+    }
+
+    /// Answers the kick of a card.
+    fn go_on(&mut self, card: usize) -> Result<(), LabError> {
+        let answered = self.ports[card].answer();
+        answered.map_err(|error| self.broke(&error))
+    }
+
+    /// Waits a moment for the guest to say something.
+    fn hear(&mut self, cards: &mut VecDeque<(MacAddress, u16)>, settings: &GuestSettings) -> Result<Heard, LabError> {
+        let tag = match self.next_tag()? {
+            Some(NEW_CALENDAR_TAG) => {
+                let begins = settings.begins_s.saturating_mul(1_000_000_000).saturating_sub(BEGINS_NS);
+                let accepted = self.kernel.calendar.accept().and_then(|(socket, _)| {
+                    let calendar = Calendar::new(socket.into(), begins)?;
+                    watch(&self.epoll, calendar.socket(), CALENDAR_TAG)?;
+                    Ok(calendar)
+                });
+                self.calendar = Some(accepted.map_err(|error| self.broke(&error))?);
+                return Ok(Heard::Other);
+            }
+            Some(NEW_CARD_TAG) => {
+                let (mac, mtu) = cards.pop_front().ok_or_else(|| self.fail("it has too many cards"))?;
+                let number = self.ports.len() as u64;
+                let accepted = self.kernel.cards.accept().and_then(|(socket, _)| {
+                    let port = Port::new(socket.into(), mac, mtu);
+                    watch(&self.epoll, port.socket(), number)?;
+                    Ok(port)
+                });
+                let port = accepted.map_err(|error| self.broke(&error))?;
+                self.ports.push(port);
+                return Ok(Heard::Other);
+            }
+            tag => tag,
+        };
+        self.heard(tag)
+    }
+
+    fn next_tag(&mut self) -> Result<Option<u64>, LabError> {
+        let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 1];
+        match epoll::wait(&self.epoll, &mut events, Some(&LOOK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(None),
+            Ok(_) => Ok(Some(events[0].data.u64())),
+            Err(error) => Err(self.broke(&error.into())),
+        }
+    }
+
+    fn heard(&mut self, tag: Option<u64>) -> Result<Heard, LabError> {
+        match tag {
+            None => Ok(Heard::Nothing),
+            Some(CALENDAR_TAG) => {
+                let said = self.calendar()?.hear();
+                match said.map_err(|error| self.broke(&error))? {
+                    calendar::Said::Waits => {
+                        self.waiting = true;
+                        let request = self.calendar()?.request();
+                        self.limit = request.map_or(self.limit, |request| request.min(self.limit));
+                        Ok(Heard::Waits)
+                    }
+                    calendar::Said::Answered => Ok(Heard::Other),
+                    calendar::Said::Gone => Err(self.fail("")),
+                }
+            }
+            Some(card) if (card as usize) < self.ports.len() => {
+                let card = card as usize;
+                let said = self.ports[card].hear();
+                match said.map_err(|error| self.broke(&error))? {
+                    port::Said::Sends if card == CHANNEL => {
+                        self.listen()?;
+                        // The lab's owner is to be told at this moment, and not at a later one.
+                        let now = self.calendar()?.now();
+                        self.hold_back(now + 1)?;
+                        self.go_on(CHANNEL)?;
+                        Ok(Heard::Other)
+                    }
+                    port::Said::Sends => Ok(Heard::Sends(card)),
+                    port::Said::Answered => Ok(Heard::Other),
+                    port::Said::Gone => Err(self.fail("")),
+                }
+            }
+            Some(_) => Err(self.fail("")),
+        }
+    }
+
+    /// Takes in what the guest's first process says.
+    fn listen(&mut self) -> Result<(), LabError> {
+        while let Some(frame) = self.pulled(CHANNEL) {
+            self.incoming.take_in(&frame.bytes);
+        }
+        loop {
+            match self.incoming.next() {
+                Ok(None) => return Ok(()),
+                Err(why) => return Err(self.fail(why)),
+                Ok(Some(Message::Bytes { job, stream, bytes })) => {
+                    let stream = if stream == 2 { Stream::Error } else { Stream::Out };
+                    if !bytes.is_empty() {
+                        self.news.push(News::Wrote { job, stream, bytes });
+                    }
+                }
+                Ok(Some(Message::Said(FromGuest::Ready))) => self.ready = true,
+                Ok(Some(Message::Said(FromGuest::Failed(refusal)))) => {
+                    let error = LabError::from(refusal);
+                    self.failure = Some(error.clone());
+                    return Err(error);
+                }
+                Ok(Some(Message::Said(FromGuest::Program(notice)))) => self.note(notice),
+            }
+        }
+    }
+
+    fn note(&mut self, notice: Notice) {
+        match notice {
+            Notice::Started { job, pid } => self.news.push(News::Started { job, pid }),
+            Notice::Refused { job, error } => {
+                self.running.remove(&job);
+                self.news.push(News::Refused { job, error: error.into() });
+            }
+            Notice::Ended { job, outcome } => {
+                self.running.remove(&job);
+                let crate::process::programs::Outcome { status, signal, limit, elapsed_ns } = outcome;
+                self.news.push(News::Ended { job, how: Ended { status, signal, limit, elapsed_ns } });
+            }
+            Notice::Failed { .. } | Notice::Stopped { .. } | Notice::Continued { .. } => {}
+        }
+    }
+
+    fn pulled(&mut self, card: usize) -> Option<Box<Frame>> {
+        let frame = self.ports[card].pull();
+        self.stirred.insert(card);
+        match frame {
+            Ok(frame) => frame,
+            Err(error) => {
+                self.broke(&error);
+                None
+            }
+        }
+    }
+
+    /// Hands over some of what waits for the guest's first process.
+    fn hand_over(&mut self) -> io::Result<()> {
+        for _ in 0..FRAMES_AT_ONCE {
+            let Some(bytes) = self.to_guest.pop_front() else { return Ok(()) };
+            self.ports[CHANNEL].deliver(&Frame::new(bytes))?;
+            self.stirred.insert(CHANNEL);
+        }
+        Ok(())
+    }
+
+    /// Tells the guest, which waits, at `now` of what was done.
+    fn tell(&mut self, now: u64) -> io::Result<()> {
+        let Some(calendar) = &self.calendar else { return Ok(()) };
+        calendar.set(now);
+        for card in std::mem::take(&mut self.stirred) {
+            let port = &mut self.ports[card];
+            if !port.tell()? {
+                continue;
+            }
+            let Some(calls) = port.calls() else { continue };
+            loop {
+                let mut watched = [PollFd::new(calls, PollFlags::IN), PollFd::new(calendar.socket(), PollFlags::IN)];
+                rustix::event::poll(&mut watched, None).or_else(|error| match error {
+                    rustix::io::Errno::INTR => Ok(0),
+                    error => Err(error),
+                })?;
+                if !watched[1].revents().is_empty() && calendar.hear()? == calendar::Said::Gone {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                if !watched[0].revents().is_empty() {
+                    port.told()?;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails when the guest has had the turn for too long.
+    fn check_patience(&mut self) -> Result<(), LabError> {
+        if self.since.0.elapsed() < self.patience {
+            return Ok(());
+        }
+        if self.base == 0 || !self.ready {
+            return Err(self.fail("it does not get its hosts to stand"));
+        }
+        let at = Time::from_ps((self.since.1 - self.base) * 1000).as_secs_f64();
+        let programs: Vec<&str> = self.running.values().map(String::as_str).take(8).collect();
+        let message = format!(
+            "a program computes without end: virtual time stands at {at:.6} s for {:.1} s of real time; these run: {}",
+            self.patience.as_secs_f64(),
+            programs.join(", ")
+        );
+        let remedy = "on the virtual clock computing takes no time, so a program that waits must sleep or wait for \
+                      something: look for one that asks again and again, or use the wall clock";
+        let error = LabError::new("ProgramSpins", message, remedy);
+        self.failure = Some(error.clone());
+        Err(error)
+    }
+
+    fn broke(&mut self, error: &io::Error) -> LabError {
+        self.fail(&error.to_string())
+    }
+
+    /// The guest is gone, or has to be: all that follows gets the same answer.
+    fn fail(&mut self, why: &str) -> LabError {
+        if let Some(error) = &self.failure {
+            return error.clone();
+        }
+        let words = self.kernel.last_words();
+        let parts: Vec<&str> = [why, words.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+        let remedy = if words.contains("emory") { "give the guest more memory, or run less in it" } else { "" };
+        let message = format!("the guest's kernel has ended: {}", parts.join(": "));
+        let error = LabError::new("GuestEnded", message, remedy);
+        self.failure = Some(error.clone());
+        error
+    }
+
+    fn alive(&self) -> Result<(), LabError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// The guest's time at the end of the nanosecond of the lab's `at`.
+    fn guest_time(&self, at: Time) -> u64 {
+        self.base + at.as_ps().div_ceil(1000)
+    }
+
+    fn lab_time(&self, ns: u64) -> Time {
+        Time::from_ps(ns.saturating_sub(self.base).saturating_mul(1000))
+    }
+}
+
+impl Guest for Machine {
+    fn wants(&self) -> Option<Time> {
+        if self.failure.is_some() {
+            // The next turn tells it.
+            return Some(Time::ZERO);
+        }
+        let request = self.calendar.as_ref().filter(|_| self.waiting)?.request()?;
+        Some(self.lab_time(request))
+    }
+
+    fn reached(&self) -> Time {
+        self.lab_time(self.limit)
+    }
+
+    fn resume(&mut self, at: Time, until: Time) -> Result<Turn, LabError> {
+        self.alive()?;
+        let until = self.guest_time(until);
+        if self.waiting {
+            let at = self.guest_time(at);
+            self.run(at, until)?;
+        } else {
+            self.hold_back(until)?;
+            if let Some(card) = self.kicked.take() {
+                self.go_on(card)?;
+            }
+        }
+        loop {
+            let tag = self.next_tag()?;
+            match self.heard(tag)? {
+                Heard::Nothing => {
+                    self.check_patience()?;
+                    return Ok(Turn::Goes);
+                }
+                Heard::Other => {}
+                Heard::Sends(card) => {
+                    self.kicked = Some(card);
+                    let now = self.calendar()?.now();
+                    if now > self.since.1 {
+                        self.since = (Instant::now(), now);
+                    }
+                    return Ok(Turn::Sends { port: card - 1, at: self.lab_time(now) });
+                }
+                Heard::Waits if self.to_guest.is_empty() => return Ok(Turn::Waits),
+                Heard::Waits => {
+                    self.hand_over().and_then(|()| self.tell(self.limit)).map_err(|error| self.broke(&error))?;
+                    return Ok(Turn::Waits);
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, at: Time) -> Result<(), LabError> {
+        self.alive()?;
+        let now = self.guest_time(at).max(self.limit);
+        self.hand_over().and_then(|()| self.tell(now)).map_err(|error| self.broke(&error))
+    }
+
+    fn deliver(&mut self, port: usize, frame: Box<Frame>) {
+        let delivered = self.ports[port + 1].deliver(&frame);
+        self.stirred.insert(port + 1);
+        if let Err(error) = delivered {
+            self.broke(&error);
+        }
+    }
+
+    fn pull(&mut self, port: usize) -> Option<Box<Frame>> {
+        self.pulled(port + 1)
+    }
+
+    fn carrier(&mut self, port: usize, up: bool) {
+        self.stirred.insert(port + 1);
+        if let Err(error) = self.ports[port + 1].carrier(up) {
+            self.broke(&error);
+        }
+    }
+
+    fn order(&mut self, order: ProgramOrder) {
+        let message: Message<ToGuest> = match order {
+            ProgramOrder::Feed { job, bytes } if bytes.is_empty() => {
+                return tracing::debug!(job, "nothing was fed");
+            }
+            ProgramOrder::Feed { job, bytes } => Message::Bytes { job, stream: 0, bytes },
+            ProgramOrder::Close { job } => Message::Bytes { job, stream: 0, bytes: Vec::new() },
+            order => {
+                if let ProgramOrder::Start(program) = &order {
+                    self.running.insert(program.job, format!("{}: {}", program.host, program.argv.join(" ")));
+                }
+                Message::Said(order)
+            }
+        };
+        self.to_guest.extend(frames(&message.to_bytes()));
+    }
+
+    fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+}
+
+fn watch(epoll: &OwnedFd, descriptor: impl AsFd, tag: u64) -> rustix::io::Result<()> {
+    epoll::add(epoll, descriptor, epoll::EventData::new_u64(tag), epoll::EventFlags::IN)
+}

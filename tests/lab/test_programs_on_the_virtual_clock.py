@@ -1,0 +1,200 @@
+"""Real programs on the virtual clock: exact times, one trace for equal runs, and what cannot be is told."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import twinnet as tn
+from kernels_here import a_kernel_is_here
+from twinnet.errors import BadValue, KernelUnusable, LabError, NotAvailable, TimeLimit
+
+if not a_kernel_is_here():
+    pytest.skip("there is no kernel for programs on the virtual clock", allow_module_level=True)
+
+
+def two_hosts(rate: str = "10 Mbit", delay: str = "10 ms") -> tn.Network:
+    net = tn.Network()
+    net.link(net.host("h1"), net.host("h2"), rate=rate, delay=delay)
+    return net
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_each_ping_takes_what_arithmetic_says_and_two_runs_are_one() -> None:
+    def run() -> tuple[list[str], str]:
+        with two_hosts().simulate(hosts="programs", seed=7) as lab:
+            said = lab["h1"].run("ping -c 5 h2", check=True).stdout
+            return re.findall(r"time=([0-9.]+) ms", said), lab.trace_hash
+
+    times, trace = run()
+    # 98 bytes, preamble and check sequence at 10 Mbit/s are 88 us, and the delay is 10 ms; both ways 20.176 ms. Ping
+    # reads its clock before and after, which takes some 5 us each time.
+    assert len(times) == 5
+    assert all(20.17 <= float(one) <= 20.21 for one in times[1:]), times
+    assert run() == (times, trace)
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_iperf3_fills_a_line_and_leaves_the_same_trace_twice() -> None:
+    def run() -> tuple[float, str]:
+        with two_hosts().simulate(hosts="programs", seed=7) as lab:
+            server = lab["h2"].popen("iperf3 -s -1", stdout=tn.lab.DEVNULL)
+            lab.run_until("1 s")
+            said = lab["h1"].run("iperf3 -c h2 -t 10 -f k", check=True).stdout
+            assert server.wait("10 s").returncode == 0
+            rates = re.findall(r"([0-9.]+) Kbits/sec .*receiver", said)
+            return float(rates[0]) / 1e3, lab.trace_hash
+
+    rate, trace = run()
+    # 1448 of 1538 bytes are payload: 9.41 Mbit/s at most.
+    assert 9.2 <= rate <= 9.42
+    assert run() == (rate, trace)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_web_servers_and_clients_work_as_they_are_over_both_families() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        lab["h2"].run("mkdir -p /srv/twinnet-test")
+        lab["h2"].run("dd if=/dev/zero of=/srv/twinnet-test/big bs=1000 count=500", check=True)
+        server = lab["h2"].popen(
+            "python3 -m http.server 8000 --bind :: --directory /srv/twinnet-test", stdout=tn.lab.DEVNULL
+        )
+        lab.run_until("5 s")
+        for address in (lab["h2"].ip, f"[{lab['h2'].ip6}]"):
+            written = "%{http_code} %{size_download}"
+            got = lab["h1"].run(["curl", "-s", "-g", "-o", "/dev/null", "-w", written, f"http://{address}:8000/big"])
+            assert got.stdout == "200 500000", got
+            assert 0.4 < got.elapsed_s < 0.7
+        server.terminate()
+        assert server.wait("5 s").returncode == -signal.SIGTERM
+    assert not Path("/srv/twinnet-test").exists(), "a guest has written to the machine"
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_frames_pass_the_flows_of_a_switch() -> None:
+    net = tn.Network()
+    s1 = net.switch("s1")
+    for name in ("h1", "h2", "h3"):
+        net.link(net.host(name), s1, rate="100 Mbit", delay="1 ms")
+    with net.simulate(hosts="programs") as lab:
+        assert lab["h1"].run("ping -c 1 h2").returncode == 0
+        lab.switch("s1").add_flow("priority=1000,icmp,in_port=1,actions=drop")
+        assert lab["h1"].run("ping -4 -c 1 -W 1 h3").returncode == 1
+        assert lab["h2"].run("ping -c 1 h3").returncode == 0
+
+
+def test_programs_are_fed_and_read_while_time_passes() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        assert lab["h1"].run("cat", input="one\ntwo\n").stdout == "one\ntwo\n"
+        job = lab["h1"].popen(["sh", "-c", "echo first; sleep 2; echo second; echo third >&2; exit 3"])
+        assert job.stdout is not None and job.stderr is not None
+        before = lab.now()
+        assert job.stdout.read(6) == b"first\n"
+        assert lab.now() - before < 0.5
+        assert job.poll() is None
+        assert job.stdout.read(7) == b"second\n"
+        assert 2.0 <= lab.now() - before < 2.1
+        assert job.wait().returncode == 3
+        assert job.stderr.read() == b"third\n"
+        assert [row["state"] for row in lab.jobs()] == ["ended", "ended"]
+        assert lab["h2"].run("hostname").stdout == "h2\n"
+        assert lab["h1"].run("date -u +%F").stdout == "2026-01-01\n"
+        with pytest.raises(TimeLimit, match="did not end within 3 s"):
+            lab["h1"].run("sleep 60", timeout="3 s")
+
+
+def test_what_a_program_does_wrong_is_told() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        with pytest.raises(LabError, match="no such program") as missing:
+            lab["h1"].run("no-such-program-anywhere")
+        assert missing.value.name == "ProgramNotFound"
+        with pytest.raises(LabError, match="is not a directory"):
+            lab["h1"].run("true", cwd="/no/such/folder")
+        assert lab["h1"].run(["sh", "-c", "kill -9 $$"]).returncode == -9
+
+
+def test_a_program_that_computes_without_end_is_named_within_five_seconds() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        begin = time.monotonic()
+        with pytest.raises(LabError, match=r"computes without end.*these run: h1: sh -c while :; do :; done") as found:
+            lab["h1"].run(["sh", "-c", "while :; do :; done"])
+        assert time.monotonic() - begin < 7
+        assert found.value.name == "ProgramSpins"
+        with pytest.raises(LabError, match="computes without end"):
+            lab.run_until("100 s")
+
+
+def test_idle_hosts_cost_no_real_time() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        begin = time.monotonic()
+        lab.run_until("1000 s")
+        assert lab.now() == 1000
+        assert time.monotonic() - begin < 5
+
+
+def test_models_stand_beside_programs_and_run_none() -> None:
+    net = two_hosts()
+    net.link(net.host("m1", model=True), net.host("h3"), rate="10 Mbit")
+    with net.simulate(hosts="programs") as lab, pytest.raises(NotAvailable, match="m1 is a model"):
+        lab["m1"].run("true")
+
+
+def test_links_that_have_no_rate_and_words_that_mean_nothing_are_refused() -> None:
+    net = tn.Network()
+    net.link(net.host("h1"), net.host("h2"), delay="1 ms")
+    with pytest.raises(LabError, match="has no rate"), net.simulate(hosts="programs"):
+        pass
+    with pytest.raises(BadValue, match="allowed are 'models' and 'programs'"):
+        net.simulate(hosts="real")  # type: ignore[arg-type]
+
+
+def test_without_a_kernel_it_is_said_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWINNET_KERNEL", "/no/such/kernel")
+    with pytest.raises(KernelUnusable, match="/no/such/kernel"), two_hosts().simulate(hosts="programs"):
+        pass
+
+
+OWNER = """
+import sys, time
+import twinnet as tn
+net = tn.Network()
+net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
+with net.simulate(hosts="programs") as lab:
+    print(lab["h1"].run("hostname").stdout, flush=True)
+    lab["h1"].run("sh -c 'while :; do :; done'")
+"""
+
+
+def test_a_lab_whose_owner_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, env=environment) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"h1\n"
+        kernels = _kernels_of(owner.pid)
+        assert kernels
+        owner.kill()
+    end = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in kernels):
+        assert time.monotonic() < end, "the guest's kernel lives on"
+        time.sleep(0.02)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _kernels_of(owner: int) -> list[int]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                status = (process / "status").read_text()
+            except OSError:
+                continue
+            if f"PPid:\t{owner}\n" in status:
+                found.append(int(process.name))
+    return found
