@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -75,18 +74,9 @@ class DeliveryTrace:
         times = tuple(cast("Sequence[object]", given))
         if not 1 <= len(times) <= _MOST_MOMENTS:
             raise BadValue(f"a delivery trace has {len(times)} moments; allowed are 1 to {_MOST_MOMENTS}")
-        for place, moment in enumerate(times, 1):
-            if isinstance(moment, bool) or not isinstance(moment, int) or not 0 <= moment <= _LATEST_MS:
-                raise BadValue(
-                    f"moment {place} of a delivery trace is {moment!r}; allowed are whole milliseconds from 0 to "
-                    f"{_LATEST_MS}"
-                )
         kept = cast("tuple[int, ...]", times)
-        for place, (before, moment) in enumerate(pairwise(kept), 2):
-            if moment < before:
-                raise BadValue(
-                    f"moment {place} of a delivery trace, {moment} ms, is before {before} ms", "sort the moments"
-                )
+        if {*map(type, times)} != {int} or list(kept) != sorted(kept) or kept[0] < 0 or kept[-1] > _LATEST_MS:
+            _refuse_moments(times)
         if kept[-1] == 0:
             raise BadValue("the last moment of a delivery trace is 0 ms", "it is how long the trace lasts: at least 1")
         object.__setattr__(self, "times_ms", kept)
@@ -182,20 +172,7 @@ class DeliveryTrace:
         ):
             if not least <= value <= most:
                 raise BadValue(f"{name} is {value}; allowed are {least} to {most}")
-        served = _served(slots, doppler_hz, snr_db, users, seed)
-        wanted_bytes, total = mean_bps / 8 * slots / 1000, sum(served)
-        times: list[int] = []
-        carried = 0.0
-        for slot, share in enumerate(served):
-            carried += share / total * wanted_bytes / _MOMENT_BYTES["ethernet"]
-            times += [slot] * (int(carried + 1e-9) - len(times))
-        if not times:
-            raise BadValue(
-                f"a mean of {mean_bps} bit/s over {slots} ms is less than one packet", "give a longer duration"
-            )
-        # The trace lasts as long as was asked for, though its last slot may serve others.
-        times[-1] = slots
-        return cls(times)
+        return cls(_fading_times(mean_bps, slots, doppler_hz, snr_db, users, seed))
 
     def to_spec(self) -> list[int]:
         """Return the form of the lab protocol."""
@@ -209,6 +186,41 @@ class DeliveryTrace:
     def mean_bps(self, framing: str = "ethernet") -> float:
         """Return the mean rate of the whole trace in bit/s on a wire with this framing."""
         return len(self.times_ms) * _MOMENT_BYTES[framing] * 8000 / self.times_ms[-1]
+
+
+def _refuse_moments(times: Sequence[object]) -> None:
+    """Raise `BadValue` for the first moment that is no whole millisecond in the range, or comes before another."""
+    before = 0
+    for place, moment in enumerate(times, 1):
+        if isinstance(moment, bool) or not isinstance(moment, int) or not 0 <= moment <= _LATEST_MS:
+            raise BadValue(
+                f"moment {place} of a delivery trace is {moment!r}; allowed are whole milliseconds from 0 to "
+                f"{_LATEST_MS}"
+            )
+        if moment < before:
+            raise BadValue(
+                f"moment {place} of a delivery trace, {moment} ms, is before {before} ms", "sort the moments"
+            )
+        before = moment
+
+
+@lru_cache(maxsize=16)
+def _fading_times(
+    mean_bps: int, slots: int, doppler_hz: float, snr_db: float, users: int, seed: int
+) -> tuple[int, ...]:
+    """The moments of a fading trace. A study asks for the same one under each combination of its levels."""
+    served = _served(slots, doppler_hz, snr_db, users, seed)
+    wanted_bytes, total = mean_bps / 8 * slots / 1000, sum(served)
+    times: list[int] = []
+    carried = 0.0
+    for slot, share in enumerate(served):
+        carried += share / total * wanted_bytes / _MOMENT_BYTES["ethernet"]
+        times += [slot] * (int(carried + 1e-9) - len(times))
+    if not times:
+        raise BadValue(f"a mean of {mean_bps} bit/s over {slots} ms is less than one packet", "give a longer duration")
+    # The trace lasts as long as was asked for, though its last slot may serve others.
+    times[-1] = slots
+    return tuple(times)
 
 
 @dataclass(frozen=True)

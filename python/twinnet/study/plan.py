@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,12 +83,9 @@ def plan_study(study: Study) -> list[PlannedRun]:
     if count > MOST_RUNS:
         raise BadValue(f"the study {study.name} has {count} runs; at most {MOST_RUNS} are planned", "use fewer levels")
     combinations = [dict(zip(factors, chosen, strict=True)) for chosen in itertools.product(*factors.values())]
-    resolved = [study.at(levels) for levels in combinations]
-    runs = [
-        _planned(study, levels, here, repetition)
-        for repetition in range(1, specification.repetitions + 1)
-        for levels, here in zip(combinations, resolved, strict=True)
-    ]
+    repetitions = range(1, specification.repetitions + 1)
+    of_levels = [_planned(study, levels, study.at(levels), repetitions) for levels in combinations]
+    runs = [run for of_repetition in zip(*of_levels, strict=True) for run in of_repetition]
     if specification.order == "random":
         random.Random(f"{specification.seed}/order").shuffle(runs)
     return runs
@@ -106,19 +103,28 @@ def planned_run(study: Study, levels: Mapping[str, str], repetition: int) -> Pla
     known = list(levels) == list(factors) and all(levels[one] in factors[one].levels for one in factors)
     if not known or not 1 <= repetition <= study.specification.repetitions:
         raise BadValue(f"the study {study.name} has no run {dict(levels)}, repetition {repetition}")
-    return _planned(study, dict(levels), study.at(levels), repetition)
+    return _planned(study, dict(levels), study.at(levels), [repetition])[0]
 
 
-def _planned(study: Study, levels: dict[str, str], specification: StudySpecification, repetition: int) -> PlannedRun:
+def _planned(
+    study: Study, levels: dict[str, str], specification: StudySpecification, repetitions: Iterable[int]
+) -> list[PlannedRun]:
+    """The repetitions of one combination of levels."""
     # Common random numbers: the same traffic meets all levels, so that only what they change differs.
     drawn_by = levels if study.specification.seeds == "run" else {}
-    seed = derived_seed(study.specification.seed, drawn_by, repetition)
-    digest = _digest(specification, levels, seed)
-    if specification.vary_starts_ps:
-        moved = [one.with_starts_moved(specification.vary_starts_ps, seed) for one in specification.traffic]
-        specification = specification.model_copy(update={"traffic": moved})
-    words = [*levels.values(), f"{repetition:02d}", digest[:8]]
-    return PlannedRun("-".join(words), levels, repetition, seed, digest, specification)
+    content = _content(specification, levels)
+    runs: list[PlannedRun] = []
+    for repetition in repetitions:
+        seed = derived_seed(study.specification.seed, drawn_by, repetition)
+        text = json.dumps(content | {"seed": seed}, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        here = specification
+        if here.vary_starts_ps:
+            moved = [one.with_starts_moved(here.vary_starts_ps, seed) for one in here.traffic]
+            here = here.model_copy(update={"traffic": moved})
+        words = [*levels.values(), f"{repetition:02d}", digest[:8]]
+        runs.append(PlannedRun("-".join(words), levels, repetition, seed, digest, here))
+    return runs
 
 
 def derived_seed(study_seed: int, levels: Mapping[str, str], repetition: int) -> int:
@@ -127,7 +133,8 @@ def derived_seed(study_seed: int, levels: Mapping[str, str], repetition: int) ->
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: int) -> str:
+def _content(specification: StudySpecification, levels: Mapping[str, str]) -> dict[str, Any]:
+    """What affects the runs with these levels, beside their seeds."""
     content: dict[str, Any] = specification.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT_ON_A_RUN))
     for entry in [*content["traffic"], *content["measurements"].values()]:
         entry.pop("text", None)
@@ -163,5 +170,4 @@ def _digest(specification: StudySpecification, levels: Mapping[str, str], seed: 
         .model_dump(mode="json", exclude={"text", "network", "needs"})
         for factor, level in sorted(levels.items())
     }
-    content["seed"] = seed
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -168,7 +169,14 @@ class TraceEntries(Entries):
 
     def kept(self, value: object, what: str) -> tuple[tuple[Picoseconds, Bytes], ...]:
         """Return the entries as typed numbers."""
-        told = read_trace(path) if (path := _path(value)) is not None else self._listed(value, what)
+        if (path := _path(value)) is not None:
+            return self.checked(read_trace(path))
+        told = self._listed(value, what)
+        texts = [tuple(cast("list[str]", one)) for one in told if _is_texts(one)]
+        return _checked_texts(self, tuple(texts)) if len(texts) == len(told) else self.checked(told)
+
+    def checked(self, told: Sequence[object]) -> tuple[tuple[Picoseconds, Bytes], ...]:
+        """Return the entries `told` as typed numbers; raises the setting's error when one is not allowed."""
         found: list[tuple[Picoseconds, Bytes]] = []
         for entry in told:
             pair = tuple(cast("Sequence[object]", entry)) if isinstance(entry, (tuple, list)) else ()
@@ -183,6 +191,16 @@ class TraceEntries(Entries):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: pairs, or the name of a file."""
         return _or_file({"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}})
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(type(one) is str for one in cast("list[object]", value))
+
+
+@lru_cache(maxsize=16)
+def _checked_texts(setting: TraceEntries, told: tuple[tuple[str, ...], ...]) -> tuple[tuple[Picoseconds, Bytes], ...]:
+    """The entries of a study file, which asks for the same trace under each combination of its levels."""
+    return setting.checked(told)
 
 
 @dataclass(frozen=True)
