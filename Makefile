@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check prose format bench validate validate-check docs wheel kernel-wheel clean
+.PHONY: help demo test test-all check lint prose format bench validate validate-check docs wheel kernel-wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
-	@echo "make test    all tests"
-	@echo "make check   format, lint, types, tests"
+	@echo "make test    the tests, without those that need a quiet machine or minutes of their own"
+	@echo "make test-all all tests"
+	@echo "make lint    format, lint, types"
+	@echo "make check   the same, then make test"
 	@echo "make bench   benchmarks, beside the peers that are installed"
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
 	@echo "make validate-check the same, which fails when a number differs from the page"
@@ -33,12 +35,18 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 demo: $(VENV)/.built
 	@$(BIN)/twinnet run tcp-udp-queues --preset demo --out results
 
+# All but what needs a quiet machine or minutes of its own.
 test: $(VENV)/.built
 	cargo test --workspace --exclude twinnet-python --quiet
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet" tests
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet and not long" tests
+
+test-all: test
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "long and not quiet" tests
 	$(BIN)/python -m pytest -q --durations 40 -m quiet tests
 
-check: $(VENV)/.built
+check: lint test
+
+lint: $(VENV)/.built
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check python tests bench tools
@@ -48,7 +56,6 @@ check: $(VENV)/.built
 	$(BIN)/python tools/check_imports.py
 	$(MAKE) --no-print-directory prose
 	$(BIN)/python tools/check_lines.py
-	$(MAKE) --no-print-directory test
 
 # Typography and terms of OpenFlow are left out: code is typed as it is.
 prose: $(VENV)/.built

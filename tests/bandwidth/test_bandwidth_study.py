@@ -108,6 +108,7 @@ def test_a_row_of_the_built_in_study_on_real_hosts(tmp_path: Path) -> None:
     assert told["available_bandwidth_bps"] == pytest.approx(told["available_bandwidth_true_bps"], rel=0.05)
 
 
+@pytest.mark.long
 def test_the_study_of_conditions_runs_and_tells_what_probes_cost_others(tmp_path: Path) -> None:
     results = studies.run(
         "bandwidth-conditions",

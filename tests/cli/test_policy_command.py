@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from twinnet import policies
 
 
@@ -79,6 +80,7 @@ def test_new_writes_a_policy_that_passes_its_own_test(tmp_path: Path) -> None:
     assert again.returncode == 2 and "is there already" in again.stderr
 
 
+@pytest.mark.long
 def test_compare_writes_tables_and_a_figure_and_refuses_studies_without_policies(tmp_path: Path) -> None:
     words = ("--preset", "tiny", "--no-report", "--out", str(tmp_path))
     assert run("run", "qos-class-profiles", *words).returncode == 0

@@ -29,6 +29,8 @@ from twinnet.study.resolution import Study, load_study
 from twinnet.study.runner import Outcome, Progress, run_plan
 from twinnet.study.store import ResultStore, StoredRun
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:

@@ -19,6 +19,8 @@ from twinnet.study.resolution import load_study
 from twinnet.study.runner import run_plan
 from twinnet.study.store import ResultStore
 
+pytestmark = pytest.mark.long
+
 SCHEDULER = "tls://10.9.0.1:8786"
 SILENT_S, CUT_S = 15.0, 25.0
 """A connection that says nothing is given up after 15 s, a worker after 20 s."""

@@ -342,6 +342,7 @@ def test_ten_labs_with_the_same_names_run_at_once() -> None:
     assert all(lab.processes() == [] for lab in labs)
 
 
+@pytest.mark.long
 def test_fifty_labs_in_a_row_leave_no_descriptor_with_the_owner() -> None:
     def one_lab() -> None:
         lab = RawLab()

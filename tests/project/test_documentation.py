@@ -213,6 +213,7 @@ def needs_lab(block: Block) -> bool:
     return bool(re.search(r"twinnet (lab|run|twin|exec|flows)\b(?!.*--clock virtual)", block.text))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_block_of_the_page_does_what_it_says(page: Path, scratch: Scratch) -> None:
     left_out: list[str] = []
@@ -431,6 +432,7 @@ def test_every_column_of_the_results_is_explained() -> None:
     assert not sorted(column for column in columns if f"`{column}`" not in page)
 
 
+@pytest.mark.long
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="sphinx is not installed: pip install .[dev]")
     for theme in ("furo", "sphinx_copybutton"):

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from labs_here import can_run_labs
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 MATURIN = Path(sys.executable).parent / "maturin"
 BUILD_LIMIT_S = 900

@@ -26,7 +26,10 @@ LIMIT_S = 120
 # How Ctrl-C is told by a program that ended in order.
 INTERRUPTED = 130
 
-pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
+]
 
 
 def run_folders(folder: Path) -> dict[str, int]:

@@ -1,10 +1,12 @@
 """The plan: which runs, in which order, with which seeds and names."""
 
+import hashlib
 from collections import Counter
 
+import pytest
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import derived_seed, plan_study
-from twinnet.study.resolution import load_study
+from twinnet.study.resolution import built_in_studies, load_study
 
 
 def plan(**settings):
@@ -50,3 +52,25 @@ def test_the_random_order_is_a_permutation_that_the_seed_decides():
     assert sorted(run.id for run in listed) == sorted(run.id for run in shuffled)
     assert [run.id for run in listed] != [run.id for run in shuffled]
     assert [run.id for run in shuffled] == [run.id for run in plan(order="random")]
+
+
+PLANS = {
+    "available-bandwidth": "0484e24981d3",
+    "bandwidth-conditions": "f11630a8739d",
+    "mtu-sweep": "0a924df8f61b",
+    "multimedia-delivery": "161887fc5c3b",
+    "multimedia-fitted": "46f65a288107",
+    "qos-class-profiles": "7228e56dd303",
+    "qos-policies": "443cda25016f",
+    "sending-accuracy": "b95087e7017f",
+    "sending-fairness": "8b8bbac94144",
+    "tcp-udp-queues": "60cfa4132bfd",
+}
+"""A hash of the names of all runs of each built-in study: results that users keep go by these names."""
+
+
+@pytest.mark.parametrize("name", sorted(built_in_studies()))
+def test_runs_of_built_in_studies_keep_their_names(name: str) -> None:
+    found = hashlib.sha256(" ".join(run.id + run.digest for run in plan_study(load_study(name, {}, None))).encode())
+    # A study that itself was changed has other runs; a new setting that has its default must stay out of the digest.
+    assert found.hexdigest()[:12] == PLANS[name]

@@ -12,6 +12,8 @@ from labs_here import a_lab_can_run
 from twinnet.cli import run as command_line
 from twinnet.results.series import rates_between_arrivals
 
+pytestmark = pytest.mark.long
+
 CASES = {"topology-2-10": 1394 * 8 / 10e6, "topology-3-2": 1363 * 8 / 2e6, "topology-3-4": 1363 * 8 / 4e6}
 """One frame's serialisation: 1356 bytes of IP with Ethernet's 38 bytes or HDLC's 7."""
 

@@ -54,6 +54,7 @@ def test_the_table_has_a_row_for_each_feature_and_one_for_all() -> None:
     assert markdown({"ours": outcomes}).splitlines()[0] == "| section | feature | ours |"
 
 
+@pytest.mark.long
 @needs_ovs
 def test_open_vswitch_runs_the_same_cases() -> None:
     wanted = ("Pipeline: priorities", "Push and pop: MPLS", "Flow removal: timeouts")

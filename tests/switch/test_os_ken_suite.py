@@ -17,6 +17,8 @@ from twinnet_conformance.os_ken.pair import Ours, Pair, Shuttled, paired
 from twinnet_conformance.os_ken.run import run_test
 from twinnet_conformance.outcome import Outcome
 
+pytestmark = pytest.mark.long
+
 TESTS = all_tests()
 MEASURED = [test for test in TESTS if test.is_measured]
 QUICK = [test for test in TESTS if not test.is_measured]

@@ -185,6 +185,7 @@ def test_an_experiment_that_cannot_be_made_is_refused(change: dict[str, object],
         _core.port_experiment(json.dumps(good | change))
 
 
+@pytest.mark.long
 def test_the_page_is_what_the_command_writes() -> None:
     written = (DOCS / "explanation/validation.md").read_text()
     assert written.startswith(INTRODUCTION)

@@ -141,13 +141,16 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
     for measurement in content["measurements"].values():
         measurement.pop("title")
     for measurement in content["measurements"].values():
-        for key in ("minimum_after", "describe", "bounds"):
+        for key in ("minimum_after", "describe", "bounds", "show", "during", "after"):
             measurement.pop(key)
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
     # The network does the same on any number of threads.
     content["network"].pop("fabric_threads")
+    for link in content["network"]["links"]:
+        if link["name"] is None:
+            del link["name"]
     machines = content["network"].pop("machines")
     if machines:
         if specification.clock != "real":
@@ -170,4 +173,8 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
         .model_dump(mode="json", exclude={"text", "network", "needs"})
         for factor, level in sorted(levels.items())
     }
+    for level in content["levels"].values():
+        for link in level["links"].values():
+            for key in [key for key in ("queue", "queue_a", "queue_b") if link[key] is None]:
+                del link[key]
     return content
