@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,19 +39,28 @@ ORDER = {
     "congestion_controls": "Congestion controls compared",
     "capture_and_analyse": "Capture and analyse",
     "three_factors": "A study with three factors",
+    "voice_beside_tcp": "A call beside TCP, with CoDel",
 }
 """The examples in the order of the gallery, with their titles."""
 ARGUMENTS = {"qos_queues": (True,), "router_triangle": (False,), "bufferbloat": None, "open_vswitch": ("own",)}
 ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,), "two_labs": (1,)}
 """What an example's `network` takes for its picture; `None`: a queue."""
+STUDIES = {
+    "three_factors": "Two levels of each of three factors: eight combinations, each run twice.",
+    "voice_beside_tcp": (
+        "Does CoDel keep a call below 20 ms on a line that it shares with 1, 4 or 16 transfers of CUBIC or BBR? Beside "
+        "one it does. Beside more, packets of the call wait too long or are dropped: CoDel does not part flows."
+    ),
+}
+"""The examples that are studies, and what each shows."""
 
 
 def network_of(name: str) -> Network:
     """The network of the example `name`, for its picture."""
-    if name == "three_factors":
+    if name in STUDIES:
         from twinnet.cli.network_argument import described_network
 
-        return described_network(str(EXAMPLES / "three_factors.yaml"), 1, {})
+        return described_network(str(file_of(name)), 1, {})
     import twinnet as tn
 
     found = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
@@ -61,33 +72,32 @@ def network_of(name: str) -> Network:
 
 
 def output_of(name: str) -> str:
-    """What the example prints, run in an empty folder."""
+    """What the example prints, run in an empty folder; of a study the answer and the verdict."""
     with tempfile.TemporaryDirectory() as folder:
-        if name == "three_factors":
-            run = ["from twinnet.cli import main; main()", "run", str(EXAMPLES / "three_factors.yaml")]
-            command = [sys.executable, "-c", *run, "--clock", "virtual", "--no-report", "--yes"]
+        if name in STUDIES:
+            run = ["from twinnet.cli import main; main()", "run", str(file_of(name))]
+            command = [sys.executable, "-c", *run, "--clock", "virtual", "--no-report", "--yes", "--json"]
         else:
             command = [sys.executable, str(EXAMPLES / f"{name}.py")]
         environment = {**os.environ, "COLUMNS": "100"}
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{name} failed: {done.stderr}")
-    lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
-    # Of a study, the answer and the verdict; the numbers are in its report.
-    return "\n".join(
-        [line for line in lines if line.startswith(("With a", "Of 1"))] if name == "three_factors" else lines
-    )
+    if name in STUDIES:
+        told = json.loads(done.stdout)
+        return "\n".join([*textwrap.wrap(told["in_words"], 100), told["answer"]])
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 
 def file_of(name: str) -> Path:
     """The file of the example `name`."""
-    return EXAMPLES / (f"{name}.yaml" if name == "three_factors" else f"{name}.py")
+    return EXAMPLES / f"{name}{'.yaml' if name in STUDIES else '.py'}"
 
 
 def said_of(name: str) -> str:
     """What the example `name` shows, in a sentence or two."""
-    if name == "three_factors":
-        return "Two levels of each of three factors: eight combinations, each run twice."
+    if name in STUDIES:
+        return STUDIES[name]
     return (ast.get_docstring(ast.parse(file_of(name).read_text(encoding="utf-8"))) or "").replace("\n", " ")
 
 

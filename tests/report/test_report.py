@@ -20,7 +20,7 @@ from twinnet.report.write import write_report
 from twinnet.study.analysis import analyse
 from twinnet.study.campaign import Campaign
 from twinnet.study.comparison import compare_results
-from twinnet.study.quantities import MeasuredQuantity
+from twinnet.study.measured_quantity import MeasuredQuantity
 from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore, StoreError
 
@@ -264,8 +264,7 @@ def test_a_record_that_was_altered_is_told_and_ends_in_no_other_error(tmp_path):
     write_report(analyse(store), tmp_path / "out")
 
 
-def test_a_new_measurement_is_described_by_its_own_meaning(monkeypatch):
+def test_a_new_measurement_is_described_by_its_own_meaning():
     new = MeasuredQuantity("s", "Time until the first byte (RFC 1).", lambda rows, function: 0.0)
-    monkeypatch.setattr(method, "QUANTITIES", {"first_byte": new})
-    asked = SimpleNamespace(of="first_byte", text="", per="flow", minimum_after=None)
-    assert method._measured("wait", asked) == "wait: time until the first byte (RFC 1), per flow."
+    asked = SimpleNamespace(of="first_byte", quantity=new, text="", per="flow", minimum_after=None, interval_ps=None)
+    assert method._measured("wait", asked, {}) == "wait: time until the first byte (RFC 1), per flow."

@@ -20,6 +20,8 @@ COMMANDS: dict[str, Entry] = {
     "twin": Entry("twinnet.cli.twin_command", "twin", "Make the runs of a study on both clocks and compare them."),
     "report": Entry("twinnet.cli.study_commands", "report", "Write the report of results: a page, figures, tables."),
     "gather": Entry("twinnet.cli.shard_commands", "gather", "Join the results that several machines or shards made."),
+    "pack": Entry("twinnet.cli.pack_commands", "pack", "Pack results into one file that others can check."),
+    "check": Entry("twinnet.cli.pack_commands", "check", "Check a pack of results, and make some of its runs again."),
     "cluster": Entry("twinnet.cli.cluster_commands", "cluster", "Make the certificates of a cluster."),
     "scheduler": Entry(
         "twinnet.cli.cluster_commands", "scheduler", "Connect the workers of a cluster with `twinnet run --on`."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
-from twinnet.study.quantities import QUANTITIES
+from twinnet.study.own_metric import OwnMetric
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.units import format_duration, format_rate, format_size
 
@@ -30,10 +30,11 @@ _MOST_NAMED = 12
 
 def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
     """Paragraphs with their headings."""
+    own, measured = analysis.study.own_metrics(), analysis.specification.measurements.items()
     return [
         ("Network", _network(analysis)),
         ("Plan", _plan(analysis)),
-        ("Measurements", " ".join(_measured(name, one) for name, one in analysis.specification.measurements.items())),
+        ("Measurements", " ".join(_measured(name, one, own) for name, one in measured)),
         ("Statistics", _statistics(analysis)),
         ("Fidelity", _fidelity(analysis)),
     ]
@@ -116,7 +117,11 @@ def _carriers(layer: str) -> str:
     )
 
 
-def _measured(name: str, measurement: Measurement) -> str:
+def _measured(name: str, measurement: Measurement, own: Mapping[str, OwnMetric]) -> str:
+    if name in own:
+        metric = own[name]
+        said = f" ({measurement.text.rstrip('.')})" if measurement.text else ""
+        return f"{name}{said}: the own metric {metric.name}, {metric.file} with the SHA-256 {metric.sha256}."
     text = f" ({measurement.text[0].lower()}{measurement.text[1:].rstrip('.')})" if measurement.text else ""
     if measurement.of == "throughput":
         interval = format_duration(measurement.interval_ps or 0)
@@ -133,7 +138,7 @@ def _measured(name: str, measurement: Measurement) -> str:
         interval = format_duration(measurement.interval_ps or 0)
         what = f"what {', '.join(measurement.ports or [])} sent"
         return f"{name}{text}: {what}, in intervals of {interval}, {_LAYERS[measurement.layer]}."
-    meaning = QUANTITIES[measurement.of].meaning.rstrip(".")
+    meaning = measurement.quantity.meaning.rstrip(".")
     what = meaning[0].lower() + meaning[1:]
     if measurement.interval_ps is not None:
         where = f" of {', '.join(measurement.ports)}" if measurement.ports else ""

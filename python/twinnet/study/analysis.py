@@ -145,9 +145,9 @@ class Analysis:
     @cached_property
     def used(self) -> list[RunTables]:
         """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
-        kept = KeptTables()
+        kept, own = KeptTables(), self.study.own_metrics()
         return [
-            RunTables(run, self.specification.measurements, self.end_s, kept)
+            RunTables(run, self.specification.measurements, self.end_s, kept, own)
             for run in self.stored.values()
             if self.with_invalid or run.verdict != "invalid"
         ]
@@ -243,6 +243,8 @@ class Analysis:
         measurement = self.specification.measurements[name]
         if measurement.is_of_ports:
             return [(port, (("port", port),)) for port in measurement.ports or []]
+        if measurement.is_own and "per" not in measurement.model_fields_set:
+            return [("all", ())]
         key = "flow" if measurement.per == "flow" else "protocol"
         seen = self._seen[name]
         places = {name: place for place, name in enumerate(_USUAL_ORDER)}

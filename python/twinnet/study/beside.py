@@ -1,5 +1,5 @@
 """The files beside a study's that it names: published figures, traces of datagrams and of deliveries, sizes of
-frames."""
+frames, own metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinnet.traffic.files import parse_frame_sizes, parse_trace
 
 __all__ = ["FILES_OF_TRAFFIC", "Beside"]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(csv|txt|trace|up|down)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.(csv|txt|trace|up|down|py)")
 FILES_OF_TRAFFIC: dict[str, Callable[[str, str], list[Any]]] = {
     "trace": parse_trace,
     "frame_sizes": parse_frame_sizes,
@@ -49,7 +49,7 @@ class Beside(Mapping[str, str]):
             if not _NAME.fullmatch(name):
                 raise ValueError(
                     f"{name[:120]!r} is no name of a file beside the study's: letters, digits, - and _, and .csv,"
-                    " .txt, .trace, .up or .down at the end"
+                    " .txt, .trace, .up, .down or .py at the end"
                 )
             try:
                 self._texts[name] = self._read(name)

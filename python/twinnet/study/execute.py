@@ -25,7 +25,6 @@ from twinnet.study.plan import PlannedRun
 from twinnet.study.policy_of import compiled_policy
 from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
-from twinnet.study.quantities import QUANTITIES
 from twinnet.study.real_machines import check_machines
 from twinnet.study.runner import Interrupted, Progress
 from twinnet.study.specification import StudySpecification, Traffic
@@ -368,7 +367,7 @@ def state_interval_ps(specification: StudySpecification, entry: Traffic) -> int 
     asked = [
         one.interval_ps
         for one in specification.measurements.values()
-        if QUANTITIES[one.of].table == "tcp" and (one.only is None or entry.name in one.only)
+        if one.quantity.table == "tcp" and (one.only is None or entry.name in one.only)
     ]
     return min((interval for interval in asked if interval is not None), default=None)
 

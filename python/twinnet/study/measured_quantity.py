@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-__all__ = ["DistributionColumn", "MeasuredQuantity"]
+__all__ = ["DistributionColumn", "MeasuredQuantity", "own_quantity"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class MeasuredQuantity:
     each: Callable[[pl.DataFrame], Vector] | None = None
     protocols: tuple[str, ...] = ()
     window: Literal["", "series", "packets", "intervals", "samples", "flows"] = ""
-    table: Literal["flows", "port_samples", "tcp"] = "flows"
+    table: Literal["flows", "port_samples", "tcp", "own"] = "flows"
     in_rows: Callable[[pl.DataFrame], Vector] | None = None
     share_of: Callable[[pl.DataFrame], tuple[int, int]] | None = None
     unfinished: Callable[[pl.DataFrame], int] | None = None
@@ -132,4 +132,17 @@ class MeasuredQuantity:
     @property
     def has_many_values(self) -> bool:
         """True if a run has more than one value of it: of packets, flows or intervals."""
-        return self.is_series or any(one is not None for one in (self.column, self.each, self.in_rows))
+        return (
+            self.is_series
+            or self.table == "own"
+            or any(one is not None for one in (self.column, self.each, self.in_rows))
+        )
+
+
+def own_quantity(name: str, unit: str) -> MeasuredQuantity:
+    """A study's own metric, whose values are those that its function gives."""
+
+    def value(rows: pl.DataFrame, function: str) -> float:
+        raise LookupError("its function gives its values")
+
+    return MeasuredQuantity(unit, f"The own metric {name}.", value, window="flows", table="own")

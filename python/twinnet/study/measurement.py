@@ -10,6 +10,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from twinnet.errors import did_you_mean
 from twinnet.study.field_types import STRICT, IntervalPs
+from twinnet.study.measured_quantity import MeasuredQuantity, own_quantity
+from twinnet.study.own_metric import OWN_NAME
 from twinnet.study.quantities import QUANTITIES
 from twinnet.study.value_functions import MEAN, ValueFunction, parse_function
 from twinnet.study.window import Window, parse_window
@@ -29,10 +31,17 @@ _OF_PORTS = (
 
 
 class _KnownName:
-    """The name of a quantity, in files and in their JSON schema."""
+    """The name of a quantity, or of an own metric as `module:name`, in files and in their JSON schema."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.literal_schema(list(QUANTITIES))
+        known = core_schema.literal_schema(list(QUANTITIES))
+        own = core_schema.str_schema(pattern=f"^{OWN_NAME.pattern}$")
+        choices: dict[str, CoreSchema] = {"known": known, "own": own}
+
+        def which(given: object) -> str:
+            return "own" if isinstance(given, str) and ":" in given else "known"
+
+        return core_schema.tagged_union_schema(choices, which)
 
 
 def unknown_selection(measurement: str, given: str, traffic: Iterable[str]) -> str:
@@ -50,7 +59,10 @@ class Measurement(_Strict):
     Attributes
     ----------
     of
-        One of `twinnet.study.quantities.QUANTITIES`, which say what they mean.
+        One of `twinnet.study.quantities.QUANTITIES`, which say what they mean; or an own metric: a Python function,
+        named as `module:name`.
+    unit
+        Of an own metric: the unit of what its function returns; default: `1`, a share.
     title
         Its name in figures and tables; default: its key in words.
     text
@@ -86,6 +98,7 @@ class Measurement(_Strict):
     of: Annotated[str, _KnownName(), Field(description=_MEANINGS)]
     title: Annotated[str, Field(max_length=100)] = ""
     text: str = ""
+    own_unit: Annotated[Literal["1", "s", "bit/s", "B", "1/s", "packets", "dB"] | None, Field(alias="unit")] = None
     per: Literal["protocol", "flow"] = "protocol"
     layer: Literal["payload", "network", "link", "wire"] = "payload"
     interval_ps: IntervalPs | None = Field(default=None, alias="interval")
@@ -101,7 +114,17 @@ class Measurement(_Strict):
     @property
     def unit(self) -> str:
         """The unit of its values: `bit/s`, `s`, `1`, `1/s`, `packets`, `dB` or `SSIM`."""
-        return QUANTITIES[self.of].unit
+        return self.quantity.unit
+
+    @property
+    def is_own(self) -> bool:
+        """True if it is a metric of the study's own, named as `module:name`."""
+        return ":" in self.of
+
+    @property
+    def quantity(self) -> MeasuredQuantity:
+        """What it measures."""
+        return own_quantity(self.of, self.own_unit or "1") if self.is_own else QUANTITIES[self.of]
 
     @property
     def function(self) -> ValueFunction:
@@ -121,21 +144,23 @@ class Measurement(_Strict):
     @property
     def is_series(self) -> bool:
         """True if it is a throughput, counted in intervals of the lab's clock."""
-        return QUANTITIES[self.of].is_series
+        return self.quantity.is_series
 
     @property
     def is_of_ports(self) -> bool:
         """True if ports count it, and no ends of flows."""
-        return QUANTITIES[self.of].table == "port_samples"
+        return self.quantity.table == "port_samples"
 
     @property
     def is_of_packets(self) -> bool:
         """True if every packet has a value of it."""
-        column = QUANTITIES[self.of].column
+        column = self.quantity.column
         return column is not None and column.every_packet
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Measurement:
+        if self.own_unit is not None and not self.is_own:
+            raise ValueError(f"'unit' has no meaning for {self.of}, whose unit is {self.unit}; it is for own metrics")
         try:
             _ = self.function
         except ValueError as error:
@@ -143,7 +168,7 @@ class Measurement(_Strict):
         parse_window(self.during, self.after)
         if self.is_of_ports and self.only is not None:
             raise ValueError(f"'only' selects traffic by name; {self.of} counts all that the port sends")
-        timed = self.is_series or QUANTITIES[self.of].window == "samples"
+        timed = self.is_series or self.quantity.window == "samples"
         if timed and not self.interval_ps:
             raise ValueError(f"{self.of} needs 'interval', the time between two counts, such as '100 ms'")
         if not timed and self.interval_ps is not None:

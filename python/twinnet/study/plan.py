@@ -12,7 +12,7 @@ from typing import Any
 
 from twinnet.errors import BadValue
 from twinnet.study.resolution import Study
-from twinnet.study.specification import StudySpecification
+from twinnet.study.specification import QUEUES_OF_LINKS, StudySpecification
 
 __all__ = ["MOST_RUNS", "PlannedRun", "plan_study", "planned_run"]
 
@@ -140,8 +140,12 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
         entry.pop("text", None)
     for measurement in content["measurements"].values():
         measurement.pop("title")
+    for name, one in specification.measurements.items():
+        if one.is_own:
+            # It is made of what others measure.
+            del content["measurements"][name]
     for measurement in content["measurements"].values():
-        for key in ("minimum_after", "describe", "bounds", "show", "during", "after"):
+        for key in ("minimum_after", "describe", "bounds", "show", "during", "after", "own_unit"):
             measurement.pop(key)
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
@@ -149,8 +153,7 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
     # The network does the same on any number of threads.
     content["network"].pop("fabric_threads")
     for link in content["network"]["links"]:
-        if link["name"] is None:
-            del link["name"]
+        link.pop("name")
     machines = content["network"].pop("machines")
     if machines:
         if specification.clock != "real":
@@ -173,8 +176,8 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
         .model_dump(mode="json", exclude={"text", "network", "needs"})
         for factor, level in sorted(levels.items())
     }
-    for level in content["levels"].values():
-        for link in level["links"].values():
-            for key in [key for key in ("queue", "queue_a", "queue_b") if link[key] is None]:
-                del link[key]
+    for factor, level in levels.items():
+        for name, link in specification.factors[factor].levels[level].links.items():
+            for key in set(QUEUES_OF_LINKS) - link.model_fields_set:
+                del content["levels"][factor]["links"][name][key]
     return content

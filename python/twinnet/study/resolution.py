@@ -18,6 +18,7 @@ from twinnet.study.answer_text import parse_answer
 from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
 from twinnet.study.network_of import check_networks
+from twinnet.study.own_metric import OwnMetric, find_metric
 from twinnet.study.predicate import Check, Names, Side, aggregate_of, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
 from twinnet.study.quantity import Quantity, parse_quantity
@@ -99,6 +100,11 @@ class Study:
     def checks(self) -> dict[str, Check]:
         """The check of each statement, by the statement's id."""
         return {one.id: parse_check(one.check, self.names()) for one in self.specification.statements}
+
+    def own_metrics(self) -> dict[str, OwnMetric]:
+        """The study's own metrics, by the names of the measurements that are of them."""
+        measured = self.specification.measurements.items()
+        return {name: find_metric(one.of, self.beside) for name, one in measured if one.is_own}
 
     def published_sides(self) -> list[tuple[Side, Side]]:
         """Of each published figure, what is measured here and the published value."""
@@ -560,6 +566,8 @@ def _wrong_statements(study: Study) -> list[Problem]:
         _check_side(study, parse_side(published.value if key == "value" else published.measured, names, unit))
 
     def check_measurement(name: str) -> None:
+        if study.specification.measurements[name].is_own:
+            find_metric(study.specification.measurements[name].of, study.beside)
         check_measured(study.specification, name)
         function = study.specification.measurements[name].function
         check_aggregate(study.specification, aggregate_of(name, function=function))

@@ -21,8 +21,8 @@ import polars as pl
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
 from twinnet.study.measured_quantity import DistributionColumn
+from twinnet.study.own_metric import OwnMetric, RunData
 from twinnet.study.predicate import Aggregate, aggregate_of
-from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
 from twinnet.study.value_functions import percentile_of, value_of
@@ -127,6 +127,8 @@ class RunTables:
         The end of the traffic, in seconds from its start.
     kept
         Where tables are kept; without it those of this run are.
+    own
+        The study's own metrics, by the names of the measurements that are of them.
     """
 
     def __init__(
@@ -135,11 +137,13 @@ class RunTables:
         measurements: Mapping[str, Measurement],
         end_s: float,
         kept: KeptTables | None = None,
+        own: Mapping[str, OwnMetric] | None = None,
     ) -> None:
         self.run = run
         self.measurements = measurements
         self.end_s = end_s
         self._kept = kept or KeptTables()
+        self._own_metrics = own or {}
         self._values: dict[Aggregate, float | LookupError] = {}
         self._rates: dict[tuple[str, Filters, float], tuple[Vector, Vector] | LookupError] = {}
         self._labels: dict[str, frozenset[str]] = {}
@@ -237,8 +241,10 @@ class RunTables:
 
     def _value(self, aggregate: Aggregate) -> float:
         measurement = self.measurements[aggregate.measurement]
-        quantity = QUANTITIES[measurement.of]
+        quantity = measurement.quantity
         window_s = self.window_s(aggregate)
+        if measurement.is_own:
+            return value_of(aggregate.function, aggregate.bound, self._own_values(aggregate, window_s))
         if measurement.is_series:
             return self._rate(aggregate, measurement, window_s or (0.0, self.end_s))
         if aggregate.function == "min" and measurement.minimum_after is not None:
@@ -265,9 +271,18 @@ class RunTables:
             return _told_percentile(rows, quantity.column, aggregate.function)
         return _of_datagrams(self._datagrams(aggregate), aggregate, quantity.column)
 
+    def _own_values(self, aggregate: Aggregate, window_s: tuple[float, float] | None) -> Vector:
+        """What an own metric makes of the tables."""
+        flows, intervals, packets, tcp = (
+            self._selected(table, aggregate) for table in (self.flows, self.intervals, self.packets, self.tcp)
+        )
+        levels = self.run.levels
+        data = RunData(flows, intervals, packets, tcp, self.port_samples, levels, window_s, self.end_s)
+        return self._own_metrics[aggregate.measurement].values(data)
+
     def _sampled(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None) -> float:
         """The value of what was looked at again and again: of ports over the time of traffic, of TCP while it lasts."""
-        quantity = QUANTITIES[measurement.of]
+        quantity = measurement.quantity
         rows = self._looks(aggregate, measurement, window_s)
         if quantity.share_of is not None:
             part, whole = quantity.share_of(rows)
@@ -308,16 +323,16 @@ class RunTables:
         if measurement.is_series:
             interval_s = finest_interval_s(measurement)
             times, values = self.line(aggregate.measurement, aggregate.filters).rates_bps(interval_s, self.end_s)
-        elif QUANTITIES[measurement.of].window == "packets":
+        elif measurement.quantity.window == "packets":
             sent = sent_within(self._datagrams(aggregate), (-math.inf, math.inf)).sort("sent_s", maintain_order=True)
-            column = QUANTITIES[measurement.of].column
+            column = measurement.quantity.column
             valued = sent if column is None else sent.filter(pl.col(column.of_packets).is_not_null())
             lost = sent["arrived"].not_().cast(pl.Float64)
             times, values = (
                 valued["sent_s"].to_numpy(),
                 (lost if column is None else valued[column.of_packets]).to_numpy(),
             )
-        elif (in_rows := QUANTITIES[measurement.of].in_rows) is not None:
+        elif (in_rows := measurement.quantity.in_rows) is not None:
             column = "start_s" if measurement.is_of_ports else "at_s"
             rows = self._looks(aggregate, measurement, None).sort(column, maintain_order=True)
             times, values = rows[column].to_numpy(), in_rows(rows)
@@ -329,7 +344,7 @@ class RunTables:
 
     def _windowed(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float]) -> float:
         """The value in a window of time."""
-        quantity = QUANTITIES[measurement.of]
+        quantity = measurement.quantity
         if quantity.window == "intervals":
             rows = whole_intervals(self._selected(self.intervals, aggregate), window_s)
             return in_intervals(measurement.of, rows, aggregate.function, aggregate.bound)
@@ -378,7 +393,7 @@ class RunTables:
         if measurement.is_series:
             window_s = self.window_s(aggregate_of(name, filters)) or (0.0, self.end_s)
             return self._interval_rates(name, measurement, filters, window_s)
-        column = QUANTITIES[measurement.of].column
+        column = measurement.quantity.column
         if not measurement.is_of_packets or column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.packets, aggregate_of(name, filters))
@@ -408,7 +423,7 @@ class RunTables:
                 return _SHARES, np.quantile(values, _SHARES)
             except LookupError:
                 pass
-        column = QUANTITIES[measurement.of].column
+        column = measurement.quantity.column
         if column is None or not column.has_quantiles or measurement.window is not None:
             raise LookupError(f"a run has no quantiles of {measurement.of}, or none in a window")
         rows = self._selected(self.flows, aggregate_of(name, filters))
@@ -422,7 +437,7 @@ class RunTables:
         self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None
     ) -> float:
         """The least value of packets after the first ones of their flow."""
-        column = QUANTITIES[measurement.of].column
+        column = measurement.quantity.column
         if column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         rows = self._selected(self.packets, aggregate)

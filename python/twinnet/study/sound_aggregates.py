@@ -6,7 +6,6 @@ from twinnet.errors import did_you_mean
 from twinnet.settings import settings_of
 from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate
-from twinnet.study.quantities import QUANTITIES
 from twinnet.study.specification import StudySpecification
 from twinnet.study.traffic import Traffic
 from twinnet.study.value_functions import percentile_of
@@ -22,7 +21,7 @@ _TOLD = ("median", "p50", "p90", "p99")
 def check_aggregate(specification: StudySpecification, aggregate: Aggregate) -> None:
     """Raise `ValueError` where `aggregate` asks for what no run of the study can give."""
     measurement = specification.measurements[aggregate.measurement]
-    quantity = QUANTITIES[measurement.of]
+    quantity = measurement.quantity
     meant = _selected(specification, aggregate, measurement)
     if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
         raise ValueError(
@@ -52,7 +51,7 @@ def _check_window(
     window: Window,
     meant: list[Traffic],
 ) -> None:
-    quantity = QUANTITIES[measurement.of]
+    quantity = measurement.quantity
     name = aggregate.measurement
     if not quantity.window:
         raise ValueError(f"{name} is a {measurement.of}: it belongs to the whole run and takes no window of time")
@@ -69,10 +68,10 @@ def _check_window(
 def check_measured(specification: StudySpecification, name: str) -> None:
     """Raise `ValueError` where no traffic of the measurement `name` can have a value of it."""
     measurement = specification.measurements[name]
-    protocols = QUANTITIES[measurement.of].protocols
+    protocols = measurement.quantity.protocols
     entries = _entries(specification, measurement)
     by_programs = [entry.name for entry in entries if entry.protocol in protocols and entry.using == "programs"]
-    if QUANTITIES[measurement.of].table == "tcp" and by_programs:
+    if measurement.quantity.table == "tcp" and by_programs:
         raise ValueError(
             f"{measurement.of} is told by built-in senders: give {by_programs[0]} 'using: apps', or leave it out by "
             "'only'"
@@ -116,7 +115,7 @@ def _selected(specification: StudySpecification, aggregate: Aggregate, measureme
             if value == {"flow": one.name, "protocol": one.protocol}.get(key)
             or (key == "from" and value in one.sources)
         ]
-    protocols = QUANTITIES[measurement.of].protocols
+    protocols = measurement.quantity.protocols
     able = [one for one in entries if not protocols or one.protocol in protocols]
     if aggregate.filters and not measurement.is_of_ports and not able:
         selected = ", ".join(f"{key}={value}" for key, value in aggregate.filters)
