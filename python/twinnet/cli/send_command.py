@@ -54,7 +54,9 @@ listened: then the receiver's host sends the datagrams back. A firewall or a hos
 @click.option("--fps", "frames_per_second", type=float, metavar="N", help="With RTP: frames a second; default: 60.")
 @click.option("--shaping", metavar="TIME", help="With RTP: windows over which the stream is spread, such as '200 ms'.")
 @click.option("--repeat", is_flag=True, default=None, help="Repeat the trace after its end.")
-@click.option("--payload", metavar="SIZE", help="Payload of a datagram, write or request; default: 1472, 1448, 56 B.")
+@click.option(
+    "--payload", metavar="SIZE", help="Payload of a datagram, write or request; default: 1472 (IPv6: 1452), 1448, 56 B."
+)
 @click.option("--size", metavar="DIST", help="Distribution of payloads, such as 'uniform(64 B, 1472 B)'.")
 @click.option("--on", "on", metavar="DIST", help="How long periods of talk are; with --off.")
 @click.option("--off", "off", metavar="DIST", help="How long periods of silence are.")

@@ -57,7 +57,12 @@ _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undec
 
 
 def answer(analysis: Analysis) -> str:
-    """The verdicts in one sentence."""
+    """The verdicts in one sentence, and what the reader must know before them: what was not measured or has no
+    effect."""
+    return " ".join([_verdicts(analysis), *analysis.silent])
+
+
+def _verdicts(analysis: Analysis) -> str:
     results = analysis.statements
     if not analysis.stored:
         return "There is no finished run yet."

@@ -26,6 +26,10 @@ _MOST_FLOWS = 4096
 _FILES = ("trace", "frame_sizes")
 
 
+_USUAL_PAYLOAD_OF_IPV6 = "1452 B"
+_SIZES = {"payload", "size", "trace", "preset", "voice"}
+
+
 @dataclass(frozen=True)
 class PlannedFlow:
     """One flow: its source, and when it starts.
@@ -69,6 +73,9 @@ def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> P
     if protocol == "udp" and not rest.get("unpaced", False):
         # The machine is there for this: every datagram at its own moment, unless something else is asked for.
         rest.setdefault("exact", True)
+    if protocol == "udp" and ":" in to and not rest.keys() & _SIZES:
+        # As much as a packet of an Ethernet path carries: IPv6's header has 20 bytes more.
+        rest["payload"] = _USUAL_PAYLOAD_OF_IPV6
     rest.setdefault("flow", number)
     app = source(HERE, to, **rest)
     return PlannedFlow(protocol, app, 0 if start is None else moment_ps(start, "start"))

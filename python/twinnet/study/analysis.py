@@ -348,6 +348,40 @@ class Analysis:
         return confounded_levels(runs) if len(self.machines) > 1 else []
 
     @cached_property
+    def silent(self) -> list[str]:
+        """Sentences about measurements of which no run has a value, and factors whose levels change nothing."""
+        told: list[str] = []
+        seen = {one.measurement for one in self.means}
+        for name in self.specification.measurements if self.used else ():
+            if name not in seen:
+                try:
+                    self.used[0].value(self.shown(name, (), self.phases_of(name)[0]))
+                    reason = "its traffic was not seen"
+                except LookupError as error:
+                    reason = str(error.args[0])
+                told.append(f"No run has a value of {name}: {reason}.")
+        idle = [name for name in self.specification.factors if self._is_idle(name)]
+        return [
+            *told,
+            *(f"No run differs between the levels of {name}: what they change has no effect." for name in idle),
+        ]
+
+    def _is_idle(self, factor: str) -> bool:
+        """True if runs on the virtual clock that differ in `factor` alone counted the same, every one."""
+        if self.specification.clock != "virtual" or len(self.specification.levels_run()[factor]) < 2:
+            return False
+        alike: dict[tuple[object, ...], RunTables] = {}
+        compared = 0
+        for run in self.used:
+            others = {name: level for name, level in run.run.levels.items() if name != factor}
+            first = alike.setdefault((*sorted(others.items()), run.run.repetition), run)
+            if first is not run:
+                compared += 1
+                if first.fingerprint != run.fingerprint:
+                    return False
+        return compared > 0
+
+    @cached_property
     def differences(self) -> list[Difference]:
         """Every pair of combinations of levels compared in every mean: p-values adjusted by Holm's method, intervals
         that hold together by Bonferroni's. Pairs whose repetitions do not differ are no samples, and not among them."""
