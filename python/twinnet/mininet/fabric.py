@@ -106,6 +106,21 @@ class Fabric:
         """Return the interface `name` of a node, or one of the machine."""
         return next((intf for intf in self._state.interfaces if intf.name == name), None) or BarePort(name)
 
+    def line_end(self, name: str) -> Intf | None:
+        """Return the interface `name` of a node, if a line of the fabric begins there."""
+        for intf in self._state.interfaces:
+            if intf.name == name and intf.link is not None:
+                ends = intf.link.ends()
+                if any(end.node.is_switch for end in ends) or any(wire.link is intf.link for wire in self._state.wires):
+                    return intf
+        return None
+
+    def counters(self, intf: Intf) -> dict[str, int]:
+        """Return the counters of the line that begins at `intf`, in the form of the lab protocol; none where it does
+        not run."""
+        process = self.process
+        return process.counters(self._plan(), intf) if process is not None else {}
+
     def is_connected(self, switch: str) -> bool:
         """Return whether `switch` has agreed on a version with a controller."""
         process = self.process

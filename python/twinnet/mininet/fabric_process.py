@@ -13,6 +13,7 @@ from twinnet.lab_process.process import LabProcess
 from twinnet.mininet import outside
 from twinnet.mininet.fabric_plan import Plan
 from twinnet.mininet.kernel import in_network_of
+from twinnet.mininet.log import debug
 from twinnet.mininet.tool_doors import ToolDoors
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ _UNSHAPED: dict[str, Any] = {
 }
 
 
+def _sends(intf: object) -> object:
+    """The shaping that the interface has itself: behind a switch of the fabric its own line has it."""
+    return getattr(intf, "shaping", None)
+
+
 class FabricProcess:
     """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names."""
 
@@ -49,6 +55,8 @@ class FabricProcess:
         except BaseException:
             self._process.end(_PATIENCE_S)
             raise
+        for node in self.spec["nodes"]:
+            debug(f"*** {self.name}: {node['kind']} {node['name']} with {len(node['ports'])} ports\n")
         self._doors = ToolDoors(self.lab, self.spec["nodes"])
         for node in self.spec["nodes"]:
             for target in node.get("controllers", ()):
@@ -118,13 +126,24 @@ class FabricProcess:
         for number, (at_b, at_a, sends, arrives) in enumerate(plan.links()):
             link = self.spec["links"][number]
             for sender, shaping, way, end in ((at_b, sends, "ba", "b"), (at_a, arrives, "ab", "a")):
-                if sender is not intf or (way == "ab" and not shaping.words()):
+                if sender is not intf or (way == "ab" and shaping is not _sends(sender)):
                     continue
                 self.lab.request("link.set", link=number, direction=way, set={**_UNSHAPED, **shaping.direction()})
                 place = link[end]
                 self.lab.request(
                     "queues.set", node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE
                 )
+
+    def counters(self, plan: Plan, intf: Intf) -> dict[str, int]:
+        """Return the counters of the line that begins at `intf`."""
+        for link, (at_b, at_a, _, _) in zip(self.spec["links"], plan.links(), strict=False):
+            for sender, end in ((at_b, "b"), (at_a, "a")):
+                if sender is intf:
+                    node = next(node for node in self.spec["nodes"] if node["name"] == link[end]["node"])
+                    port = node["ports"][link[end]["port"]]["name"]
+                    rows = self.lab.request("ports")
+                    return dict(next(row["counters"] for row in rows if row["port"] == port))
+        return {}
 
     def set_queue(self, port: str, queue: dict[str, Any] | None) -> None:
         """Give the port of a switch of that interface's name another queue."""

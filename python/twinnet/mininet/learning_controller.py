@@ -9,7 +9,7 @@ import selectors
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.connected_switch import ConnectedSwitch
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["LearningController", "main"]
 
 _DEFAULT_PORT = 6653
+_OLD_PORT = 6633
+_BACKLOG = 512
 _WHAT_NO_FLOW_COVERS = "priority=0,actions=controller"
 _PIECE_BYTES = 256 * 1024
 
@@ -42,15 +44,16 @@ class _Learning(LearningSwitch):
 
 
 class LearningController:
-    """Serves the switches that connect to `listener`. It is the stage of a :class:`LearningSwitch`."""
+    """Serves the switches that connect to `listeners`. It is the stage of a :class:`LearningSwitch`."""
 
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
+    def __init__(self, listeners: Sequence[socket.socket]) -> None:
+        self._listeners = list(listeners)
         self._joined: dict[str, ConnectedSwitch] = {}
         self._controller = _Learning()
         self._begin_s = time.monotonic()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(listener, selectors.EVENT_READ)
+        for listener in self._listeners:
+            self._selector.register(listener, selectors.EVENT_READ)
         self._sessions: dict[socket.socket, Session] = {}
         self._accepted = 0
         self._controller.attach(self, self._joined)
@@ -76,13 +79,14 @@ class LearningController:
     def turn(self, timeout_s: float | None = None) -> None:
         """Wait for what switches say, and answer it."""
         for key, _ in self._selector.select(timeout_s):
-            if key.fileobj is self._listener:
-                self._accept()
-            elif isinstance(key.fileobj, socket.socket):
-                self._receive(key.fileobj)
+            sock: Any = key.fileobj
+            if sock in self._listeners:
+                self._accept(sock)
+            else:
+                self._receive(sock)
 
-    def _accept(self) -> None:
-        sock, _ = self._listener.accept()
+    def _accept(self, listener: socket.socket) -> None:
+        sock, _ = listener.accept()
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._accepted += 1
         session = Session(self._controller, f"switch{self._accepted}", self._joined, lambda: None, lambda _: None)
@@ -116,17 +120,18 @@ class LearningController:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve for ever at the port of ``ptcp:PORT`` in `arguments` (default: 6653)."""
+    """Serve for ever at the port of ``ptcp:PORT`` in `arguments`; without one at 6653 and 6633."""
     target = next((word for word in arguments if word.startswith("ptcp:")), f"ptcp:{_DEFAULT_PORT}")
     text = target.split(":")[1]
-    if not text.isdigit():
+    if text and not text.isdigit():
         print(f"controller: {target} is no place to listen: write ptcp:PORT", file=sys.stderr)
         return 2
     name_process("controller")
-    with socket.create_server(("", int(text)), backlog=512) as listener:
-        controller = LearningController(listener)
-        while True:
-            controller.turn()
+    # Without a port both usual ones are meant, as programs that come with switches have it.
+    ports = [int(text)] if text else [_DEFAULT_PORT, _OLD_PORT]
+    controller = LearningController([socket.create_server(("", port), backlog=_BACKLOG) for port in ports])
+    while True:
+        controller.turn()
 
 
 if __name__ == "__main__":

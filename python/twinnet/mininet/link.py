@@ -48,7 +48,14 @@ class Intf:
         Its hardware address.
     params
         What :meth:`config` sets.
+
+    Attributes
+    ----------
+    shaping
+        How its line sends now, where it is the end of one.
     """
+
+    shaping: Shaping = Shaping()
 
     def __init__(
         self,
@@ -191,17 +198,14 @@ def set_parameter(of: Any, results: dict[str, Any], method: str, param: dict[str
 
 
 class TCIntf(Intf):
-    """An interface whose line has a rate, a delay, losses and a queue.
-
-    Attributes
-    ----------
-    shaping
-        How it sends now.
-    """
+    """An interface whose line has a rate, a delay, losses and a queue."""
 
     bwParamMax: float = 1000
     """The highest rate in Mbit/s that Mininet takes."""
-    shaping: Shaping = Shaping()
+
+    def tc(self, cmd: str, tc: str = "tc") -> str:
+        """Run a command of ``tc``: `cmd` has ``%s`` for the program and for the interface."""
+        return self.cmd(cmd % (tc, self))
 
     def config(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from twinnet.mininet.base_node import Node
 from twinnet.mininet.cli import CLI
+from twinnet.mininet.control_network import ControlNetwork
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.link import Intf, Link
 from twinnet.mininet.log import debug, error, info, output, warn
@@ -511,33 +512,5 @@ class Mininet(Measuring):
         return result
 
 
-class MininetWithControlNet(Mininet):
+class MininetWithControlNet(ControlNetwork, Mininet):
     """A network whose switches and controller are in namespaces and joined by links of their own."""
-
-    def configureControlNetwork(self) -> None:
-        """Join the first controller to each switch."""
-        self.configureRoutedControlNetwork()
-
-    def configureRoutedControlNetwork(self, ip: str = "192.168.123.1", prefixLen: int = 16) -> None:
-        """Join the first controller, with the address `ip`, to each switch by a link."""
-        controller = self.controllers[0]
-        info(controller.name + " <->")
-        number = ipParse(ip)
-        for switch in self.switches:
-            info(" " + switch.name)
-            link = self.link(switch, controller, port1=0)
-            switch.controlIntf = link.intf1
-            number += 1
-            while number & 0xFF in (0, 255):
-                number += 1
-            address = ipStr(number)
-            link.intf2.setIP(ip, prefixLen)
-            link.intf1.setIP(address, prefixLen)
-            controller.setHostRoute(address, link.intf2)
-            switch.setHostRoute(ip, link.intf1)
-        info("\n*** Testing control network\n")
-        for switch in self.switches:
-            if self.ping(hosts=[switch, controller]) != 0:
-                error("*** Error: control network test failed\n")
-                raise SystemExit(1)
-        info("\n")

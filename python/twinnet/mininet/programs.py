@@ -73,9 +73,12 @@ def _module(name: str) -> str:
     return f'exec {words} -m twinnet.mininet.{name} "$@"\n'
 
 
-_VSCTL = """\
+_ASKING = """\
 import glob, json, os, socket, sys
-told = {"out": "", "err": "ovs-vsctl: no script in this machine has a switch\\n", "status": 1}
+program = os.path.basename(sys.argv[0])
+told = {"out": "", "err": program + ": no script in this machine has a switch\\n", "status": 1}
+if program == "tc":
+    told["status"] = -1
 for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
     sock = socket.socket(socket.AF_UNIX)
     try:
@@ -83,11 +86,17 @@ for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
     except OSError:
         continue
     stream = sock.makefile("rwb")
-    stream.write(json.dumps(sys.argv[1:]).encode() + b"\\n")
+    stream.write(json.dumps([program, *sys.argv[1:]]).encode() + b"\\n")
     stream.flush()
     told = json.loads(stream.read())
-    if told["status"] == 0 or "no bridge named" not in told["err"]:
+    if told["status"] == 0 or (told["status"] > 0 and "no bridge named" not in told["err"]):
         break
+if told["status"] == -1:
+    here = os.path.dirname(os.path.abspath(sys.argv[0]))
+    for folder in os.environ["PATH"].split(":"):
+        if folder != here and os.access(folder + "/tc", os.X_OK):
+            os.execv(folder + "/tc", sys.argv)
+    told = {"out": "", "err": "tc: not installed\\n", "status": 127}
 sys.stdout.write(told["out"])
 sys.stderr.write(told["err"])
 sys.exit(told["status"])
@@ -111,9 +120,10 @@ def install() -> None:
         path = FOLDER / name
         path.write_text("#!/bin/sh\n" + text)
         path.chmod(0o755)
-    vsctl = FOLDER / "ovs-vsctl"
-    vsctl.write_text(f"#!{sys.executable} -IS\n{_VSCTL}")
-    vsctl.chmod(0o755)
+    for name in ("ovs-vsctl", "tc"):
+        path = FOLDER / name
+        path.write_text(f"#!{sys.executable} -IS\n{_ASKING}")
+        path.chmod(0o755)
     ours = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     package = MODULES / "mininet"
     package.mkdir(parents=True)

@@ -20,6 +20,7 @@ from typing import Any
 from twinnet.errors import TwinnetError
 from twinnet.mininet.fabric import FABRIC, Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.tool_doors import RUN_VARIABLE
 
 __all__ = ["Refused", "SwitchDatabase", "serve"]
@@ -362,14 +363,34 @@ def _record(row: dict[str, Any]) -> str:
     return "".join(f"{column:<20}: {value}\n" for column, value in row.items() if column != "table")
 
 
+def _database_reply(database: SwitchDatabase, asked: list[str]) -> dict[str, Any]:
+    try:
+        reply = {"out": database.run(asked), "err": "", "status": 0}
+    except (Refused, TwinnetError, IndexError, ValueError) as refused:
+        told = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
+        reply = {"out": "", "err": f"ovs-vsctl: {told}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}
+    FABRIC.settle()
+    return reply
+
+
+def _line_reply(lines: LineControl, asked: list[str]) -> dict[str, Any]:
+    """What ``tc`` is to print; the status -1 has the kernel's ``tc`` do it."""
+    try:
+        return {"out": lines.run(asked), "err": "", "status": 0}
+    except NoLine:
+        return {"out": "", "err": "", "status": -1}
+    except (LineRefused, TwinnetError, IndexError, ValueError) as refused:
+        return {"out": "", "err": f"{refused}\n", "status": 2}
+
+
 def serve() -> None:
-    """Answer ``ovs-vsctl`` in a script's machine from a thread of this process; once. The switches of a process are
-    known as long as it lives."""
+    """Answer ``ovs-vsctl`` and ``tc`` in a script's machine from a thread of this process; once. The switches and lines
+    of a process are known as long as it lives."""
     folder = os.environ.get(RUN_VARIABLE)
     if folder is None or os.getpid() in _serving:
         return
     _serving.add(os.getpid())
-    database = SwitchDatabase(FABRIC)
+    database, lines = SwitchDatabase(FABRIC), LineControl(FABRIC)
     path = Path(folder) / f"{os.getpid()}.vsctl"
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
@@ -380,13 +401,8 @@ def serve() -> None:
         while True:
             sock, _ = listener.accept()
             with sock, sock.makefile("rwb") as stream:
-                asked = json.loads(stream.readline(_REQUEST_BYTES))
-                try:
-                    reply = {"out": database.run(asked), "err": "", "status": 0}
-                except (Refused, TwinnetError, IndexError, ValueError) as refused:
-                    told = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
-                    reply = {"out": "", "err": f"ovs-vsctl: {told}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}
-                FABRIC.settle()
+                program, *asked = json.loads(stream.readline(_REQUEST_BYTES))
+                reply = _line_reply(lines, asked) if program == "tc" else _database_reply(database, asked)
                 stream.write(json.dumps(reply).encode())
 
     threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()
