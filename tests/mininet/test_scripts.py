@@ -246,14 +246,22 @@ def test_nothing_is_left_of_a_script_that_is_killed_or_stops_nothing(tmp_path: P
     before = interfaces()
     with subprocess.Popen([*COMMAND, "mininet", str(script)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        assert len(processes(mark)) == 1
-        process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while processes(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert processes(mark) == []
+        try:
+            assert process.stdout.readline() == "ready\n"
+            # The shell has started it, and it may not have its name yet.
+            assert become(mark, 1) == 1
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert become(mark, 0) == 0
     assert interfaces() == before
+
+
+def become(mark: str, wanted: int) -> int:
+    """Return how many processes are called `mark`, when they are as many as `wanted` or after 10 s."""
+    deadline = time.monotonic() + 10
+    while (found := len(processes(mark))) != wanted and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 def interfaces() -> list[str]:
