@@ -263,7 +263,8 @@ class TCIntf(Intf):
         for name, given in (("delay", delay), ("jitter", jitter)):
             FABRIC.advice.of_time(name, given)
         FABRIC.advice.of_loss(loss)
-        self.shaping = Shaping.of(bw, delay, jitter, loss, max_queue_size, use_tbf, latency_ms, enable_ecn, enable_red)
+        asked = (bw, delay, jitter, loss, max_queue_size, use_tbf, latency_ms, enable_ecn, enable_red)
+        self.shaping: Shaping = Shaping.of(*asked)
         info(f"({self.shaping.words()}) ")
         result["tcoutputs"], result["parent"] = [], " parent 5:1 "
         FABRIC.shaping_changed(self)
