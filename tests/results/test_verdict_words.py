@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from fidelity_records import good, put
+from fidelity_sources import SOURCES
 from twinnet.errors import BadValue
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.fidelity_verdict import Limit, Thresholds
@@ -88,6 +89,10 @@ def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[
             "of 99 timers of the built-in apps the latest was late by 2 ms (doubtful above 1 ms, invalid above 10 ms)",
         ),
         (
+            {"agent.pauses.longest_ps": 12 * MS_PS},
+            "the built-in apps stood still for 12 ms (doubtful above 10 ms, invalid above 100 ms)",
+        ),
+        (
             {"programs.stops.longest_ps": 30 * MS_PS, "programs.stops.program": "iperf3 in h2"},
             "a signal stopped a host's program (iperf3 in h2) for 30 ms (doubtful above 1 ms)",
         ),
@@ -115,6 +120,35 @@ def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[
 )
 def test_a_reason_says_the_figure_in_its_unit_whose_it_is_and_the_limits(changes: dict[str, Any], said: str) -> None:
     assert reasons(changes) == (said,)
+
+
+def test_what_was_not_counted_is_said() -> None:
+    def of(**changes: Any) -> tuple[str, ...]:
+        return FidelityRecord.from_spec(good() | changes).verdict().reasons
+
+    assert of(elapsed_ps=0) == ("the record covers no time",)
+    assert of(elapsed_ps=1) == ()
+    assert of(sources=None) == ("the record does not tell what this machine could count",)
+    (said,) = of(sources=SOURCES | {"steal": False, "quota": False})
+    assert said == (
+        "this machine does not tell what a quota of its control group takes (cpu.stat), nor what the hypervisor takes"
+        " (the steal in /proc/stat)"
+    )
+
+
+def test_a_fault_of_our_own_is_said_with_the_first_state_on_both_clocks() -> None:
+    fault = {"impossible_states": 2, "first_impossible_state": "a frame from nowhere"}
+    said = "twinnet met 2 states that cannot be, a fault of its own; report the first: a frame from nowhere"
+    for clock in ("wall", "virtual"):
+        verdict = FidelityRecord.from_spec(good() | fault | {"clock": clock}).verdict()
+        assert verdict.state == "invalid" and verdict.reasons == (said,)
+
+
+def test_of_many_ports_five_are_named() -> None:
+    by_port = {f"s1-eth{number}": number for number in range(1, 8)}
+    (said,) = reasons({"interface_drops": 28, "interface_drops_by_port": by_port})
+    named = "s1-eth1 1, s1-eth2 2, s1-eth3 3, s1-eth4 4, s1-eth5 5"
+    assert f"28 that were not read in time on links with a rate: {named})" in said
 
 
 def test_of_two_lines_the_one_that_lost_more_is_named() -> None:
