@@ -93,7 +93,7 @@ def bandwidth_method(
     ):
         if value is not None and wanted is None:
             raise BadValue(f"{name} tells of {of}, which is not given", f"give {of} too, or leave {name} out")
-    return found | _preset(method, preset) | dict(settings or {})
+    return _preset(method, preset) | found | dict(settings or {})
 
 
 def _preset(method: str, name: str) -> dict[str, Any]:
