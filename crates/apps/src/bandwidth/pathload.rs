@@ -422,7 +422,8 @@ impl Estimator for Pathload {
             return Step::Send { plan, idle_ns: 100e6 };
         }
         let plan = self.stream(self.rate);
-        let idle_ns = (SILENCE + MORE_SILENCE * self.config.variation * self.random.uniform()) * plan.duration_ns() as f64;
+        let idle_ns =
+            (SILENCE + MORE_SILENCE * self.config.variation * self.random.uniform()) * plan.duration_ns() as f64;
         Step::Send { plan, idle_ns }
     }
 

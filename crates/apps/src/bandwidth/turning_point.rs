@@ -58,7 +58,17 @@ impl TurningPointConfig {
 
 impl Default for TurningPointConfig {
     fn default() -> Self {
-        Self { packets: 60, payload: 472, trains: 3, first_gap: 0.5, step: 0.25, equal: 0.02, equal_ns: None, idle_ns: 20e6, gaps: 200 }
+        Self {
+            packets: 60,
+            payload: 472,
+            trains: 3,
+            first_gap: 0.5,
+            step: 0.25,
+            equal: 0.02,
+            equal_ns: None,
+            idle_ns: 20e6,
+            gaps: 200,
+        }
     }
 }
 
