@@ -329,8 +329,13 @@ fn hybrid_is_not_silently_wrong_where_the_tight_link_is_not_the_narrow_one() {
                 100.0 * told,
                 mean(&|run| run.bits / 8e6)
             );
+            let said = format!("{cross:?}, {links:?}: {covered}, {told}");
             if matches!(cross, Cross::Constant) {
-                assert!(covered >= 0.8 && (told > 0.9) == tight, "{links:?}: {covered}, {told}");
+                assert!(covered >= 0.8 && (told > 0.9) == tight, "{said}");
+            } else {
+                // By random traffic the estimate may be half too high, and then its interval and a note say so. A note
+                // where the narrow link is the tight one is no error.
+                assert!(covered >= 0.8 && (told >= 0.8 || !tight), "{said}");
             }
         }
     }
