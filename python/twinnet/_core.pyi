@@ -166,6 +166,9 @@ def vocabulary() -> str:
 def check_flow(line: str) -> None:
     """Check a flow in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
+def published_bandwidth_method(name: str) -> str | None:
+    """The settings with which an estimator of available bandwidth was published, as JSON; ``None`` for ours."""
+
 def replay_bandwidth(request: str) -> str:
     """Estimate available bandwidth from recorded trains; JSON in and out, or `ValueError`."""
 

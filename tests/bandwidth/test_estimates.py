@@ -13,6 +13,7 @@ from twinnet.bandwidth import Truth
 from twinnet.control import AvailableBandwidth, LearningSwitch, Together
 from twinnet.errors import BadValue, LabError
 from twinnet.results.bandwidth_report import Bandwidth
+from twinnet.traffic.bandwidth import bandwidth_method
 
 PATH = ["h1", "s1", "s2", "h2"]
 FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
@@ -68,10 +69,39 @@ def make(method: str, link: float, cross: float, process: str = "constant", **se
 
 @pytest.mark.parametrize("method", ["pathload", "yaz", "assolo", "stab", "pathchirp", "ptr"])
 @pytest.mark.parametrize(("capacity", "cross"), [(10, 4), (100, 74)])
-def test_published_methods_are_within_a_tenth_of_the_truth(method: str, capacity: float, cross: float) -> None:
+def test_our_settings_of_published_methods_are_within_a_tenth(method: str, capacity: float, cross: float) -> None:
     made = make(method, capacity, cross)
     assert abs(made.error) < 0.10
     assert made.true.tight == "s1-eth3"
+
+
+@pytest.mark.parametrize(
+    ("method", "capacity", "cross"),
+    [("pathload", 10, 2), ("yaz", 3, 1.5), ("assolo", 10, 4), ("stab", 20, 6), ("pathchirp", 10, 4), ("ptr", 5, 1.5)],
+)
+def test_as_published_a_method_is_farther_off_than_with_our_settings(
+    method: str, capacity: float, cross: float
+) -> None:
+    ours, published = (abs(make(method, capacity, cross, preset=preset).error) for preset in ("ours", "published"))
+    assert ours < 0.10 < published
+
+
+def test_the_published_settings_are_those_of_the_papers_and_give_way_to_settings_that_are_given() -> None:
+    found = bandwidth_method("pathload", preset="published", settings={"streams": 6})
+    assert (found["usual_gap_ns"], found["variation"], found["streams"], found["packets"]) == (80_000, 0.0, 6, 100)
+    assert bandwidth_method("igi", preset="published")["equal_ns"] == 5000
+    assert bandwidth_method("assolo", preset="published")["high_bps"] == 200e6
+    assert bandwidth_method("yaz", preset="published")["first_gap_ns"] == 40_000
+    for chirps in ("assolo", "stab", "pathchirp"):
+        published = bandwidth_method(chirps, preset="published")
+        assert (published["hold"], published["mean_signature"]) == (1, False)
+    assert bandwidth_method("stab") == {"name": "stab"}
+    spruce = bandwidth_method("spruce", preset="published", capacity="10 Mbit")
+    assert spruce["capacity_bps"] == 10e6 and spruce["pairs"] == 100
+    with pytest.raises(BadValue, match="hybrid is twinnet's own"):
+        bandwidth_method("hybrid", preset="published")
+    with pytest.raises(BadValue, match=r"there is no preset .publised.*published"):
+        bandwidth_method("yaz", preset="publised")
 
 
 @pytest.mark.parametrize(("capacity", "cross"), [(3, 1.5), (10, 2), (100, 76), (1000, 74)])

@@ -209,6 +209,8 @@ def test_what_counters_say_beforehand_belongs_to_hybrid_and_hangs_together() -> 
     unused = called("abw", "127.0.0.1", "--capacity", "10 Mbit", "--method", "ptr")
     assert unused.returncode == 2 and "ptr does not use a capacity" in unused.stderr
     assert called("abw", "127.0.0.1", "--method", "spruce", "--capacity", "none").returncode == 2
+    own = called("abw", "127.0.0.1", "--preset", "published")
+    assert own.returncode == 2 and "hybrid is twinnet's own: it was not published" in own.stderr
 
 
 def test_packets_are_matched_by_as_many_bytes_as_are_asked_for(capture: Path) -> None:

@@ -214,10 +214,12 @@ def test_timers_run_by_the_clock_of_the_lab(clock: str) -> None:
     net.controller(Ticking)
     with lab_of(net, clock) as lab:
         lab.run_until("350 ms")
-    rounded = [round(moment, 1) for moment in moments]
     if clock == "virtual":
         assert moments == [0.1, 0.2, -0.25, 0.3]
-    assert rounded[:2] == [0.1, 0.2] and min(moments) <= -0.25
+    # A busy machine is later, and nothing is earlier.
+    ticks = [moment for moment in moments if moment > 0]
+    assert len(ticks) >= 2 and all(moment >= 0.1 * number for number, moment in enumerate(ticks, 1))
+    assert min(moments) <= -0.25
 
 
 @CLOCKS

@@ -451,6 +451,6 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         str(DOCS),
         str(tmp_path / "site"),
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, textwrap.shorten(done.stderr, 4000)
     assert (tmp_path / "site/index.html").exists()

@@ -22,10 +22,6 @@ MADE_WHOLE = {
 NOT_YET = {
     "docs/explanation/available-bandwidth.md": {
         "## Times of sending",
-        "## How far each is right",
-        "## Tight but not narrow",
-        "## Counters that are coarse, late or withheld",
-        "## hybrid at every load",
     },
     "python/twinnet/studies/bandwidth-conditions/README.md": {"## What to expect"},
 }

@@ -55,7 +55,7 @@ def test_the_random_order_is_a_permutation_that_the_seed_decides():
 
 
 PLANS = {
-    "available-bandwidth": "0484e24981d3",
+    "available-bandwidth": "663a94eaed01",
     "bandwidth-conditions": "f11630a8739d",
     "mtu-sweep": "0a924df8f61b",
     "multimedia-delivery": "161887fc5c3b",

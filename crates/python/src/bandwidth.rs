@@ -18,6 +18,14 @@ struct Request {
     trains: Vec<Train>,
 }
 
+/// The settings with which a method was published, as JSON; `None` for ours.
+#[pyfunction]
+pub fn published_bandwidth_method(name: &str) -> PyResult<Option<String>> {
+    BandwidthMethod::published(name)
+        .map(|method| serde_json::to_string(&method).map_err(|error| PyValueError::new_err(error.to_string())))
+        .transpose()
+}
+
 /// The findings of a method in recorded trains; `request` and the answer are JSON.
 #[pyfunction]
 pub fn replay_bandwidth(py: Python<'_>, request: &str) -> PyResult<String> {

@@ -21,7 +21,7 @@ mod _core {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
-    use super::bandwidth::replay_bandwidth;
+    use super::bandwidth::{published_bandwidth_method, replay_bandwidth};
     #[pymodule_export]
     use super::bare_switch::BareSwitch;
     #[pymodule_export]

@@ -11,7 +11,7 @@ import click
 
 from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import terminal_columns, wrapped
-from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT, METHODS, PRESETS
 
 if TYPE_CHECKING:
     from twinnet.sockets.probing import Probed
@@ -40,6 +40,13 @@ network those of IP. Exit status 1 when there is no estimate."""
 @click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
 @click.option("--prior-window", metavar="TIME", help="With --prior-std: the polling period that it is between.")
 @click.option(
+    "--preset",
+    type=click.Choice(PRESETS),
+    default="ours",
+    show_default=True,
+    help="The settings that twinnet found best, or those that the method was published with.",
+)
+@click.option(
     "--setting", "settings", multiple=True, metavar="NAME=NUMBER", help="A setting of the method; may be repeated."
 )
 @click.option("--layer", type=click.Choice(["wire", "network"]), default="wire", show_default=True)
@@ -64,6 +71,7 @@ def abw(
     prior: str | None,
     prior_std: str | None,
     prior_window: str | None,
+    preset: str,
     settings: tuple[str, ...],
     layer: str,
     mtu: int,
@@ -96,6 +104,7 @@ def abw(
         prior=prior,
         prior_std=prior_std,
         prior_window=prior_window,
+        preset=preset,
         settings=_settings(settings),
         layer=layer,
         mtu=mtu,

@@ -6,11 +6,13 @@ the Rust side, which checks them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, cast
 
-from twinnet.errors import BadValue
+from twinnet import _core
+from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import line_rate_bps, run_time_ps
 from twinnet.settings import OneOf, Setting, Whole, duration, rate, size
 from twinnet.traffic.app import App
@@ -21,6 +23,7 @@ from twinnet.units import Duration, Rate, Size
 __all__ = [
     "BANDWIDTH_PORT",
     "METHODS",
+    "PRESETS",
     "Bandwidth",
     "BandwidthListener",
     "BandwidthProber",
@@ -33,6 +36,8 @@ __all__ = [
 
 METHODS = ("pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid")
 """The names of all methods."""
+PRESETS = ("ours", "published")
+"""The names of what may stand in the place of a method's defaults."""
 BANDWIDTH_PORT = 5010
 """The default port of the listener."""
 _NEED_CAPACITY = ("spruce", "hybrid")
@@ -45,6 +50,7 @@ def bandwidth_method(
     prior: Rate | None = None,
     prior_std: Rate | None = None,
     prior_window: Duration | None = None,
+    preset: str = "ours",
     settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return a method in the form of the lab protocol.
@@ -59,8 +65,11 @@ def bandwidth_method(
         The estimate by port counters and its standard deviation, with units: ``hybrid`` can use them.
     prior_window
         The polling period that the standard deviation is between, with unit. Averages over a shorter time vary by more.
+    preset
+        ``ours``: the settings that twinnet found best; ``published``: those of the method's paper and tool, which
+        ``hybrid`` does not have.
     settings
-        Settings of the method by their names, in base units (bit/s, nanoseconds, bytes).
+        Settings of the method by their names, in base units (bit/s, nanoseconds, bytes), over those of the preset.
     """
     if method not in METHODS:
         raise BadValue(f"the method {method!r} is not known; allowed are {', '.join(METHODS)}")
@@ -84,7 +93,19 @@ def bandwidth_method(
     ):
         if value is not None and wanted is None:
             raise BadValue(f"{name} tells of {of}, which is not given", f"give {of} too, or leave {name} out")
-    return found | dict(settings or {})
+    return _preset(method, preset) | found | dict(settings or {})
+
+
+def _preset(method: str, name: str) -> dict[str, Any]:
+    """The settings of a preset that differ from the defaults, or may."""
+    if name not in PRESETS:
+        raise BadValue(f"there is no preset {name!r}", did_you_mean(name, PRESETS))
+    if name == "ours":
+        return {}
+    published = _core.published_bandwidth_method(method)
+    if published is None:
+        raise BadValue(f"{method} is twinnet's own: it was not published", "leave the preset out")
+    return json.loads(published)
 
 
 ProbeRate = Annotated[Rate, rate(10_000, 10**12)]
@@ -139,7 +160,7 @@ class Probes(TrafficSettings):
 
     Parameters
     ----------
-    capacity, prior, prior_std, prior_window, settings
+    capacity, prior, prior_std, prior_window, preset, settings
         As for :func:`bandwidth_method`.
     layer
         The layer of the rates: ``wire`` (an Ethernet line's rate is its capacity) or ``network`` (IP).
@@ -163,6 +184,7 @@ class Probes(TrafficSettings):
     prior: LineRate | None = None
     prior_std: LineRate | None = None
     prior_window: ProbeTime | None = None
+    preset: Annotated[str, OneOf(BadValue, PRESETS)] = "ours"
     settings: Annotated[Mapping[str, object], MethodSettings()] | None = None
     layer: Annotated[str, OneOf(BadValue, ("wire", "network"))] = "wire"
     mtu: Annotated[int, Whole(BadValue, 92, 65_535)] = 1500
@@ -194,7 +216,7 @@ class Probes(TrafficSettings):
     def prober_fields(self, to: str, method: str) -> dict[str, Any]:
         """Return the fields of a ``bandwidth_prober`` to `to`."""
         found = self.given(Probes)
-        for name in ("capacity_bps", "prior_bps", "prior_std_bps", "prior_window_ps", "settings", "mtu"):
+        for name in ("capacity_bps", "prior_bps", "prior_std_bps", "prior_window_ps", "preset", "settings", "mtu"):
             found.pop(name, None)
         chosen = bandwidth_method(
             method,
@@ -202,6 +224,7 @@ class Probes(TrafficSettings):
             prior=self.prior,
             prior_std=self.prior_std,
             prior_window=self.prior_window,
+            preset=self.preset,
             settings=self.settings,
         )
         longest = self.mtu - (48 if ":" in to else 28)

@@ -73,6 +73,14 @@ pub struct AssoloConfig {
     pub chirps: u32,
 }
 
+impl AssoloConfig {
+    /// As Goldoni, Rossi and Torelli published it (ICIMP 2009), with the range of their tool.
+    #[must_use]
+    pub fn published() -> Self {
+        Self { low_bps: Some(10e6), high_bps: Some(200e6), hold: 1, mean_signature: false, ..Self::default() }
+    }
+}
+
 impl Default for AssoloConfig {
     fn default() -> Self {
         Self {

@@ -65,6 +65,24 @@ impl Method {
         matches!(self, Self::Hybrid(_))
     }
 
+    /// Returns the settings with which the method of this name was published; `None` for one that is ours, and for
+    /// names that no method has.
+    #[must_use]
+    pub fn published(name: &str) -> Option<Self> {
+        Some(match name {
+            "pathload" => Self::Pathload(PathloadConfig::published()),
+            "yaz" => Self::Yaz(YazConfig::published()),
+            "pathchirp" => Self::Pathchirp(PathchirpConfig::published()),
+            "assolo" => Self::Assolo(AssoloConfig::published()),
+            "stab" => Self::Stab(StabConfig::published()),
+            "spruce" => Self::Spruce(SpruceConfig::default()),
+            "igi" => Self::Igi(TurningPointConfig::published()),
+            "ptr" => Self::Ptr(TurningPointConfig::published()),
+            "kalman" => Self::Kalman(KalmanConfig::default()),
+            _ => return None,
+        })
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Pathload(config) => config.validate("pathload"),

@@ -56,6 +56,14 @@ pub struct PathchirpConfig {
     pub chirps: u32,
 }
 
+impl PathchirpConfig {
+    /// As Ribeiro and others published it (PAM 2003), with the range of their tool.
+    #[must_use]
+    pub fn published() -> Self {
+        Self { hold: 1, mean_signature: false, ..Self::default() }
+    }
+}
+
 impl Default for PathchirpConfig {
     fn default() -> Self {
         Self {

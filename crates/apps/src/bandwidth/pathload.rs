@@ -38,6 +38,10 @@ pub struct PathloadConfig {
     /// many packets of cross traffic for its trend to be more than theirs.
     #[schemars(range(min = 100, max = 100_000_000))]
     pub usual_gap_ns: u64,
+    /// By how much of themselves gaps vary at random, and five times as much of the shortest silence is added to
+    /// silences (published: 0): a stream that is in step with periodic cross traffic would see a trend of its own.
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub variation: f64,
     /// Threshold of the pairwise comparison test.
     #[schemars(range(min = 0.1, max = 0.9))]
     pub comparison_threshold: f64,
@@ -58,6 +62,14 @@ pub struct PathloadConfig {
     pub fleets: u32,
 }
 
+impl PathloadConfig {
+    /// As Jain and Dovrolis published it (PAM 2002), with the gap of their tool.
+    #[must_use]
+    pub fn published() -> Self {
+        Self { usual_gap_ns: 80_000, variation: 0.0, ..Self::default() }
+    }
+}
+
 impl Default for PathloadConfig {
     fn default() -> Self {
         Self {
@@ -66,6 +78,7 @@ impl Default for PathloadConfig {
             least_payload: 200,
             least_gap_ns: 7_000,
             usual_gap_ns: 700_000,
+            variation: 0.2,
             comparison_threshold: 0.55,
             difference_threshold: 0.4,
             fleet_fraction: 0.6,
@@ -83,6 +96,7 @@ impl PathloadConfig {
         check_range(kind, "least_payload", self.least_payload, 32, 1472)?;
         check_range(kind, "least_gap_ns", self.least_gap_ns, 100, 1_000_000)?;
         check_range(kind, "usual_gap_ns", self.usual_gap_ns, self.least_gap_ns, 100_000_000)?;
+        check_range(kind, "variation", self.variation, 0.0, 0.5)?;
         check_range(kind, "comparison_threshold", self.comparison_threshold, 0.1, 0.9)?;
         check_range(kind, "difference_threshold", self.difference_threshold, 0.1, 0.9)?;
         check_range(kind, "fleet_fraction", self.fleet_fraction, 0.5, 1.0)?;
@@ -105,12 +119,11 @@ const FAST_BPS: f64 = 600e6;
 /// Loss in a stream from which the fleet is given up, and from which the stream counts as lossy.
 const HEAVY_LOSS: f64 = 0.15;
 const MODERATE_LOSS: f64 = 0.03;
-/// The mean load while probing is at most a tenth of the rate: silence of nine times a stream, and by chance up to once
-/// more, so that the streams of a fleet meet periodic cross traffic at other moments of its period.
+/// The mean load while probing is at most a tenth of the rate: silence of nine times a stream, and by chance up to
+/// this often more for each unit by which gaps vary, so that the streams of a fleet meet periodic cross traffic at other
+/// moments of its period.
 const SILENCE: f64 = 9.0;
-/// Gaps vary by so much of themselves: a stream that is in step with periodic cross traffic would see a trend of its
-/// own.
-const UNEVEN: f64 = 0.2;
+const MORE_SILENCE: f64 = 5.0;
 /// The grey region's resolution is at most this.
 const MOST_GREY_BPS: f64 = 12e6;
 /// Pathload's batch rule: arrivals closer than this are back to back, and 60 % of them are interrupt coalescence.
@@ -207,8 +220,8 @@ impl Pathload {
             most
         };
         let gap = framing.gap_ns(payload, rate).max(floor);
-        let random = &mut self.random;
-        let uneven = (1..self.config.packets).map(|_| gap * (1.0 + UNEVEN * (2.0 * random.uniform() - 1.0)));
+        let (random, variation) = (&mut self.random, self.config.variation);
+        let uneven = (1..self.config.packets).map(|_| gap * (1.0 + variation * (2.0 * random.uniform() - 1.0)));
         Plan::by_gaps(payload, uneven)
     }
 
@@ -409,7 +422,8 @@ impl Estimator for Pathload {
             return Step::Send { plan, idle_ns: 100e6 };
         }
         let plan = self.stream(self.rate);
-        let idle_ns = (SILENCE + self.random.uniform()) * plan.duration_ns() as f64;
+        let idle_ns =
+            (SILENCE + MORE_SILENCE * self.config.variation * self.random.uniform()) * plan.duration_ns() as f64;
         Step::Send { plan, idle_ns }
     }
 

@@ -60,6 +60,14 @@ pub struct StabConfig {
     pub chirps: u32,
 }
 
+impl StabConfig {
+    /// As Ribeiro, Riedi and Baraniuk published it (IEEE Internet Computing 8(5), 2004).
+    #[must_use]
+    pub fn published() -> Self {
+        Self { hold: 1, mean_signature: false, ..Self::default() }
+    }
+}
+
 impl Default for StabConfig {
     fn default() -> Self {
         Self {

@@ -33,9 +33,13 @@ pub struct TurningPointConfig {
     /// By how much gaps grow, as a share of the first gap.
     #[schemars(range(min = 0.01, max = 1.0))]
     pub step: f64,
-    /// Gaps that differ by less than this share are equal (published: 5 us).
+    /// Gaps that differ by less than this share are equal (not published).
     #[schemars(range(min = 0.001, max = 0.2))]
     pub equal: f64,
+    /// Gaps that differ by less than this are equal, in nanoseconds (published: 5 us), in the place of the share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e6))]
+    pub equal_ns: Option<f64>,
     /// Silence between trains, in nanoseconds.
     #[schemars(range(min = 1e4, max = 1e10))]
     pub idle_ns: f64,
@@ -44,9 +48,27 @@ pub struct TurningPointConfig {
     pub gaps: u32,
 }
 
+impl TurningPointConfig {
+    /// As Hu and Steenkiste published it (IEEE JSAC 21(6), 2003), with the limit of their tool.
+    #[must_use]
+    pub fn published() -> Self {
+        Self { equal_ns: Some(5_000.0), ..Self::default() }
+    }
+}
+
 impl Default for TurningPointConfig {
     fn default() -> Self {
-        Self { packets: 60, payload: 472, trains: 3, first_gap: 0.5, step: 0.25, equal: 0.02, idle_ns: 20e6, gaps: 200 }
+        Self {
+            packets: 60,
+            payload: 472,
+            trains: 3,
+            first_gap: 0.5,
+            step: 0.25,
+            equal: 0.02,
+            equal_ns: None,
+            idle_ns: 20e6,
+            gaps: 200,
+        }
     }
 }
 
@@ -58,6 +80,7 @@ impl TurningPointConfig {
         check_range(kind, "first_gap", self.first_gap, 0.01, 2.0)?;
         check_range(kind, "step", self.step, 0.01, 1.0)?;
         check_range(kind, "equal", self.equal, 0.001, 0.2)?;
+        self.equal_ns.map_or(Ok(()), |equal| check_range(kind, "equal_ns", equal, 1.0, 1e6))?;
         check_range(kind, "idle_ns", self.idle_ns, 1e4, 1e10)?;
         check_range(kind, "gaps", self.gaps, 2, 10_000)
     }
@@ -139,6 +162,11 @@ impl TurningPoint {
         }
     }
 
+    /// Returns the longest gap that counts as equal to `gap`.
+    fn longest_equal_ns(&self, gap: f64) -> f64 {
+        self.config.equal_ns.map_or(gap * (1.0 + self.config.equal), |equal| gap + equal)
+    }
+
     fn payload(&self) -> u32 {
         self.config.payload.min(self.probing.most_payload)
     }
@@ -158,7 +186,7 @@ impl TurningPoint {
     fn hear_round(&mut self, train: &Train, gaps: &[f64], bottleneck: f64) {
         let count = gaps.len() as f64;
         let sent = train.sent_gaps_ns().iter().sum::<f64>() / count;
-        let longer = bottleneck.max(sent) * (1.0 + self.config.equal);
+        let longer = self.longest_equal_ns(bottleneck.max(sent));
         let held: f64 = gaps.iter().filter(|gap| **gap > longer).map(|gap| gap - bottleneck).sum();
         self.round.sent.push(sent);
         self.round.received.push(gaps.iter().sum::<f64>() / count);
@@ -170,7 +198,7 @@ impl TurningPoint {
         self.trains = 0;
         self.rounds += 1;
         let (Some((sent, _)), Some((mean, error))) = (mean_and_error(&sent), mean_and_error(&received)) else { return };
-        if mean <= sent * (1.0 + self.config.equal) {
+        if mean <= self.longest_equal_ns(sent) {
             let bits = self.probing.framing.bits(self.payload());
             let capacity = bits * 1e9 / bottleneck;
             let rate = bits * 1e9 / mean;

@@ -55,6 +55,14 @@ pub struct YazConfig {
     pub rounds: u32,
 }
 
+impl YazConfig {
+    /// As Sommers, Barford and Willinger published it (University of Wisconsin, TR 1546, 2005).
+    #[must_use]
+    pub fn published() -> Self {
+        Self { relative_resolution: 1.0, first_gap_ns: Some(40_000.0), ..Self::default() }
+    }
+}
+
 impl Default for YazConfig {
     fn default() -> Self {
         Self {
