@@ -117,7 +117,7 @@ def test_all_traffic_starts_at_one_moment_on_a_bound_between_intervals(made):
 def test_traffic_of_many_apps_begins_when_all_are_handed_over(clock, allowed_s):
     run = plan_study(load_study("qos-class-profiles", {"clock": clock}, preset="hundredth"))[0]
     kind = _VirtualRun if clock == "virtual" else _Run
-    begins_s = kind(SimpleNamespace(now_ps=lambda: 0), run, Progress(threading.Event()))._zero_ps() / S
+    begins_s = kind(SimpleNamespace(now_ps=lambda: 0), run, Progress(threading.Event()), {})._zero_ps() / S
     # On the next bound between intervals of a quarter of a second.
     assert allowed_s <= begins_s < allowed_s + 0.25
 
