@@ -35,8 +35,9 @@ PARTS = (
     "policies",
     "abw",
 )
-CAMPAIGNS = ("verdict",)
-"""Parts that take more than half an hour and say nothing about speed: only when they are named."""
+CAMPAIGNS = ("verdict", "virtual_programs")
+"""Only when they are named: what takes more than half an hour and says nothing about speed, and what needs the guest
+kernel."""
 PARTS_HELP = f"any of: {', '.join(PARTS + CAMPAIGNS)}; all but {', '.join(CAMPAIGNS)} when none is named"
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0

@@ -278,6 +278,9 @@ class VirtualLab:
     def feed(self, job: int, bytes: bytes | None) -> None:
         """Have the program `job` read `bytes`; ``None`` ends its input."""
 
+    def end_programs(self) -> None:
+        """End all programs, and the guest that they live in."""
+
     def take_news(self) -> list[tuple[int, str | None, int, bytes]]:
         """Take what programs have done, in order: the program's number, what it did as JSON (``started``, ``refused``,
         ``ended``), or the stream, 1 or 2, and what it wrote there."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from kernels_here import a_kernel_is_here
-from twinnet.errors import BadValue, KernelUnusable, LabError, NotAvailable, TimeLimit
+from twinnet.errors import BadValue, KernelUnusable, LabClosed, LabError, NotAvailable, TimeLimit
 
 if not a_kernel_is_here():
     pytest.skip("there is no kernel for programs on the virtual clock", allow_module_level=True)
@@ -142,8 +142,11 @@ def test_idle_hosts_cost_no_real_time() -> None:
 def test_models_stand_beside_programs_and_run_none() -> None:
     net = two_hosts()
     net.link(net.host("m1", model=True), net.host("h3"), rate="10 Mbit")
-    with net.simulate(hosts="programs") as lab, pytest.raises(NotAvailable, match="m1 is a model"):
-        lab["m1"].run("true")
+    with net.simulate(hosts="programs") as lab:
+        with pytest.raises(NotAvailable, match="m1 is a model"):
+            lab["m1"].run("true")
+        with pytest.raises(LabError, match=r"h1.*is a real host"):
+            lab.start(tn.apps.ping("h1", "h2", count=1))
 
 
 def test_links_that_have_no_rate_and_words_that_mean_nothing_are_refused() -> None:
@@ -170,6 +173,57 @@ with net.simulate(hosts="programs") as lab:
     print(lab["h1"].run("hostname").stdout, flush=True)
     lab["h1"].run("sh -c 'while :; do :; done'")
 """
+
+
+def test_an_interrupt_ends_the_lab_at_once(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", OWNER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as owner:
+        assert owner.stdout is not None and owner.stderr is not None
+        assert owner.stdout.readline() == b"h1\n"
+        kernels = _kernels_of(owner.pid)
+        # The program that spins has the turn now, and will not give it back.
+        time.sleep(0.5)
+        owner.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in owner.stderr.read()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in kernels)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lab_that_has_ended_has_no_kernel_left() -> None:
+    before = set(_kernels_of(os.getpid()))
+    with two_hosts().simulate(hosts="programs") as lab:
+        server = lab["h1"].popen("sleep 1000", stdout=tn.lab.DEVNULL)
+        assert set(_kernels_of(os.getpid())) - before
+    assert not set(_kernels_of(os.getpid())) - before
+    with pytest.raises(LabClosed):
+        server.wait()
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_the_prompt_lets_time_pass_while_a_program_runs() -> None:
+    lines = ["h1 ping -4 -c 3 h2", "sleep 7 s", "py f'{lab.now():.1f}'", "h2 hostname &", "jobs"]
+    command = [
+        str(Path(sys.executable).with_name("twinnet")),
+        "lab",
+        "single:2",
+        "--rate",
+        "10 Mbit",
+        "--clock",
+        "virtual",
+    ]
+    done = subprocess.run(
+        [*command, "--programs", *(word for line in lines for word in ("-c", line))],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "3 packets transmitted, 3 received" in done.stdout
+    assert "\n9.0\n" in done.stdout
+    for words, told in ((["--name", "x"], "no --name"), (["--interface", "tap"], "no --interface")):
+        refused = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=60)
+        assert refused.returncode != 0 and told in refused.stderr
+    wall = [*command[:-1], "wall", "--programs"]
+    assert "for --clock virtual" in subprocess.run(wall, capture_output=True, text=True, check=False).stderr
 
 
 def test_a_lab_whose_owner_is_killed_leaves_nothing(tmp_path: Path) -> None:

@@ -131,6 +131,11 @@ impl VirtualLab {
         }
     }
 
+    /// Ends all programs, and the guest that they live in.
+    pub fn end_programs(&mut self) {
+        self.outside.hosts = None;
+    }
+
     /// Takes what programs have done since it was last asked, in order.
     pub fn take_news(&mut self) -> Vec<News> {
         self.outside.hosts.as_mut().map_or_else(Vec::new, GuestHosts::take_news)
@@ -161,6 +166,14 @@ impl VirtualLab {
         match request {
             Request::Now(_) => Ok(Reply::Now { now_ps: self.now() }),
             Request::Advance(asked) => self.advance(asked.until, pause),
+            Request::AppStart(asked) if self.is_real(&asked.host) => Err(LabError::new(
+                "RealHost",
+                format!(
+                    "{:?} is a real host: on the virtual clock it runs programs, and apps run in models",
+                    asked.host
+                ),
+                "run a program there, or describe it with model=True (model: true)",
+            )),
             Request::AppStart(asked) => self.apps.start(&mut self.network, &asked, &mut self.outside),
             Request::AppStop(asked) => self.apps.stop(&mut self.network, asked.app, &mut self.outside),
             Request::AppReports(asked) => self.apps.report(&self.network, &asked),
@@ -189,6 +202,11 @@ impl VirtualLab {
                 Err(other.refused("it is one for a lab on the wall clock, which has real hosts and programs"))
             }),
         }
+    }
+
+    /// Returns `true` if programs run in the host of that name.
+    fn is_real(&self, host: &str) -> bool {
+        self.outside.hosts.is_some() && super::guest::hosts(&self.network.spec).any(|one| one.name == host)
     }
 
     /// A hash over all that has happened, and over the frames that programs have sent.

@@ -98,6 +98,11 @@ impl VirtualLab {
         py.detach(|| self.lab().map(|mut lab| lab.feed(job, bytes)))
     }
 
+    /// Ends all programs, and the guest that they live in.
+    fn end_programs(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lab().map(|mut lab| lab.end_programs()))
+    }
+
     /// What programs have done since it was last asked, in order: the program's number, what it did (`started`,
     /// `refused`, `ended`, as JSON) and what it wrote to the stream 1 or 2.
     fn take_news<'py>(&self, py: Python<'py>) -> PyResult<Vec<OfProgram<'py>>> {

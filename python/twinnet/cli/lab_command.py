@@ -10,7 +10,7 @@ import click
 from twinnet.cli import completion
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
-from twinnet.errors import TimeLimit
+from twinnet.errors import BadValue, TimeLimit
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
@@ -52,6 +52,14 @@ __all__ = ["lab"]
 )
 @click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
 @click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
+@click.option(
+    "--clock",
+    type=click.Choice(["wall", "virtual"]),
+    default="wall",
+    show_default=True,
+    help="On the virtual clock time passes while a line is done, and stands while you type.",
+)
+@click.option("--programs", is_flag=True, help="With --clock virtual: hosts are real and run programs.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line, then end; may be repeated.")
 @json_option
 def lab(
@@ -67,6 +75,8 @@ def lab(
     queue: str | None,
     switch: str | None,
     model: bool,
+    clock: Literal["wall", "virtual"],
+    programs: bool,
     commands: tuple[str, ...],
     as_json: bool,
     **link: str | None,
@@ -94,7 +104,14 @@ def lab(
     if model:
         lab_options.give_models(described)
     duration_ps(wait, "wait")
-    with described.emulate(name=name, interface=interface, fabric_threads=fabric_threads) as running:
+    if clock == "wall":
+        if programs:
+            raise BadValue("--programs is for --clock virtual: on the wall clock hosts run programs", "leave it away")
+        chosen = described.emulate(name=name, interface=interface, fabric_threads=fabric_threads)
+    else:
+        _refuse_of_wall(name, interface, fabric_threads)
+        chosen = described.simulate(hosts="programs" if programs else "models")
+    with chosen as running:
         from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
         from twinnet.cli.prompt.session import Session
 
@@ -110,6 +127,15 @@ def lab(
             return 0
         finally:
             session.end()
+
+
+def _refuse_of_wall(name: str | None, interface: str, fabric_threads: int | Literal["auto"] | None) -> None:
+    """Refuse options that only a lab on the wall clock has."""
+    given = {"--name": name, "--interface": interface if interface != "auto" else None}
+    given["--fabric-threads"] = None if fabric_threads is None else str(fabric_threads)
+    for option, value in given.items():
+        if value is not None:
+            raise BadValue(f"a lab on the virtual clock has no {option}", "leave it away, or use --clock wall")
 
 
 def _wait_for_controllers(running: Lab, wait: str) -> None:

@@ -126,6 +126,8 @@ class VirtualConnection:
     def close(self) -> None:
         """End the lab; whoever waits for time to pass is told so."""
         self._closed.set()
+        if self.programs is not None:
+            self._lab.end_programs()
 
     def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
         """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""

@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use twinnet_lab::network::NetworkSpec;
@@ -54,7 +55,7 @@ pub struct GuestSettings {
     pub memory_bytes: u64,
     /// The time of day at which the lab begins, in seconds since 1970-01-01.
     pub begins_s: u64,
-    /// The longest that programs may compute without virtual time going on, in seconds of real time.
+    /// The longest that programs may compute without virtual time going on, in seconds of processor time.
     pub patience_s: f64,
 }
 
@@ -62,6 +63,7 @@ pub struct GuestSettings {
 pub struct Kernel {
     /// A descriptor that becomes readable when it ends.
     pub ended: OwnedFd,
+    pid: i32,
     /// The listening sockets of the calendar and of the network cards.
     pub calendar: UnixListener,
     /// As above.
@@ -135,12 +137,29 @@ impl Kernel {
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
             .map_err(|error| not_started("watching its process", &error))?;
         let console = listen_to(words).map_err(failed("listening to its console"))?;
-        Ok(Self { ended, calendar, cards: sockets, console, folder: None, life: Some(life), keeper: Some(keeper) })
+        let pid = pid.as_raw_nonzero().get();
+        Ok(Self { ended, pid, calendar, cards: sockets, console, folder: None, life: Some(life), keeper: Some(keeper) })
     }
 
     /// Removes its files: everything is open that it needs.
     pub fn forget_folder(&mut self) {
         self.folder = None;
+    }
+
+    /// The processor time that the kernel and the programs in it have used so far. It is asked for seldom.
+    pub fn processor_time(&self) -> Duration {
+        let (mut ticks, mut processes) = (0, vec![self.pid]);
+        while let Some(pid) = processes.pop() {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // Behind the name, which may hold anything, user and system time are the fields 12 and 13 (proc(5)).
+            let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+            ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+            processes.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()));
+        }
+        // SAFETY: a plain call.
+        let ticks_in_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
+        Duration::from_millis(ticks * 1000 / ticks_in_second)
     }
 
     /// The last lines of its console that tell of something, joined.

@@ -55,6 +55,8 @@ pub struct Machine {
     /// The moment at which its turn began or its time last went on: by the machine's clock, and by its own.
     since: (Instant, u64),
     patience: Duration,
+    /// The processor time of the guest when it was first looked at in this turn.
+    computed: Option<Duration>,
     incoming: Incoming,
     to_guest: VecDeque<Vec<u8>>,
     news: Vec<News>,
@@ -104,7 +106,8 @@ impl Machine {
             kicked: None,
             limit: 1,
             since: (Instant::now(), 0),
-            patience: BOOT_PATIENCE,
+            patience: Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX),
+            computed: None,
             incoming: Incoming::default(),
             to_guest: VecDeque::new(),
             news: Vec::new(),
@@ -114,7 +117,6 @@ impl Machine {
             kernel,
         };
         machine.set_up(&mut cards, settings)?;
-        machine.patience = Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX);
         machine.kernel.forget_folder();
         Ok(machine)
     }
@@ -158,7 +160,7 @@ impl Machine {
     /// Gives the guest, which waits, the turn.
     fn run(&mut self, at: u64, until: u64) -> Result<(), LabError> {
         self.waiting = false;
-        self.since = (Instant::now(), at);
+        self.goes_on(at);
         self.limit = until.min(at + LONGEST_RUN_NS);
         let limit = self.limit;
         let ran = self.calendar()?.run(at, limit);
@@ -346,18 +348,27 @@ impl Machine {
         Ok(())
     }
 
-    /// Fails when the guest has had the turn for too long.
+    /// The guest's time goes on.
+    fn goes_on(&mut self, now: u64) {
+        self.since = (Instant::now(), now);
+        self.computed = None;
+    }
+
+    /// Fails when the guest has had the turn for too long: by the time that it computed, so that one which gets no
+    /// processor is waited for.
     fn check_patience(&mut self) -> Result<(), LabError> {
-        if self.since.0.elapsed() < self.patience {
-            return Ok(());
-        }
         if self.base == 0 || !self.ready {
-            return Err(self.fail("it does not get its hosts to stand"));
+            let patient = self.since.0.elapsed() < BOOT_PATIENCE;
+            return if patient { Ok(()) } else { Err(self.fail("it does not get its hosts to stand")) };
+        }
+        let now = self.kernel.processor_time();
+        if now.saturating_sub(*self.computed.get_or_insert(now)) < self.patience {
+            return Ok(());
         }
         let at = Time::from_ps((self.since.1 - self.base) * 1000).as_secs_f64();
         let programs: Vec<&str> = self.running.values().map(String::as_str).take(8).collect();
         let message = format!(
-            "a program computes without end: virtual time stands at {at:.6} s for {:.1} s of real time; these run: {}",
+            "a program computes without end: time stands at {at:.6} s for {:.1} s of a processor; these run: {}",
             self.patience.as_secs_f64(),
             programs.join(", ")
         );
@@ -438,7 +449,7 @@ impl Guest for Machine {
                     self.kicked = Some(card);
                     let now = self.calendar()?.now();
                     if now > self.since.1 {
-                        self.since = (Instant::now(), now);
+                        self.goes_on(now);
                     }
                     return Ok(Turn::Sends { port: card - 1, at: self.lab_time(now) });
                 }

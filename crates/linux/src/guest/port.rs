@@ -2,6 +2,7 @@
 //! device. Kicks and interrupts travel as messages (`VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS`), so that who sends
 //! one waits until the other has taken it: nothing depends on real time.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -35,9 +36,12 @@ const VERSION: u32 = 1;
 const REPLY: u32 = 4;
 const WANTS_REPLY: u32 = 8;
 
-/// `VIRTIO_NET_F_*` and other features that we offer: checksums are left to the line both ways, and address, MTU and
-/// state of the link are told.
-const FEATURES: u64 = 1 | 1 << 1 | 1 << 3 | 1 << 5 | 1 << 16 | 1 << 30 | 1 << 32;
+/// `VIRTIO_NET_F_*` and other features that we offer: checksums are left to the line both ways; super-segments of TCP
+/// over both families pass, which the line cuts; a frame may take several buffers; address, MTU and state of the link
+/// are told.
+const FEATURES: u64 = 1 | 1 << 1 | 1 << 3 | 1 << 5 | SEGMENTS | 1 << 15 | 1 << 16 | 1 << 30 | 1 << 32;
+/// To the guest: TCP over IPv4, over IPv6, with congestion marks; and from it the same.
+const SEGMENTS: u64 = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 12 | 1 << 13;
 /// `VHOST_USER_PROTOCOL_F_*`: replies, requests of the device, its configuration, kicks as messages.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
@@ -261,19 +265,25 @@ impl Port {
         static ZEROS: [u8; LONGEST_FRAME] = [0; LONGEST_FRAME];
         let Some(memory) = &self.memory else { return Ok(()) };
         let ring = &mut self.rings[RECEIVE];
-        let Some(head) = ring.take(memory)? else {
-            // Computing takes no time, so the guest has taken all that came before this moment.
-            impossible!("a guest whose card has no buffer");
-            return Ok(());
-        };
         let filler = &ZEROS[..(frame.elided as usize).min(LONGEST_FRAME)];
-        let header = describe(frame).to_bytes();
-        let written = ring.write(memory, head, &[&header, &1_u16.to_ne_bytes(), &frame.bytes, filler])?;
         let wanted = HEADER_BYTES as u64 + frame.length();
-        if u64::from(written) < wanted {
-            impossible!("a frame that is longer than a guest's buffers");
+        let mut buffers: Vec<(u16, u64)> = Vec::with_capacity(1);
+        while buffers.iter().map(|(_, room)| room).sum::<u64>() < wanted {
+            let Some(head) = ring.take(memory)? else {
+                // Computing takes no time, so the guest has taken all that came before this moment.
+                impossible!("a guest whose card has no buffer");
+                ring.untake(buffers.len() as u16);
+                return Ok(());
+            };
+            buffers.push((head, ring.room(memory, head)?));
         }
-        ring.give_back(memory, head, if u64::from(written) < wanted { 0 } else { written })?;
+        let header = describe(frame).to_bytes();
+        let count = (buffers.len() as u16).to_le_bytes();
+        let mut pieces: VecDeque<&[u8]> = VecDeque::from([&header[..], &count, &frame.bytes, filler]);
+        for (head, _) in buffers {
+            let written = ring.write(memory, head, &mut pieces)?;
+            ring.give_back(memory, head, written)?;
+        }
         self.to_tell[RECEIVE] = true;
         Ok(())
     }

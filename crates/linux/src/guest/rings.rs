@@ -4,6 +4,7 @@
 //! The guest is another program: each address that it gives is checked against the memory that it shares, and a chain
 //! of descriptors ends. It has one processor and stands still, or waits, while a queue is touched.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, Ordering};
@@ -184,23 +185,44 @@ impl Ring {
         })
     }
 
-    /// Writes `pieces` one after another into the buffer `head`; returns how many bytes it took: all where it has room.
+    /// Offers the last `count` buffers that were taken anew.
+    pub fn untake(&mut self, count: u16) {
+        self.read = self.read.wrapping_sub(count);
+    }
+
+    /// Returns how many bytes the buffer `head` has room for.
     ///
     /// # Errors
     /// As [`Ring::take`].
-    pub fn write(&self, memory: &Memory, head: u16, pieces: &[&[u8]]) -> io::Result<u32> {
-        let (mut pieces, mut written) = (pieces.iter().copied().filter(|piece| !piece.is_empty()), 0_u32);
-        let mut piece: &[u8] = pieces.next().unwrap_or_default();
+    pub fn room(&self, memory: &Memory, head: u16) -> io::Result<u64> {
+        let mut room = 0;
+        self.parts(memory, head, |_, length| {
+            room += u64::from(length);
+            Ok(true)
+        })?;
+        Ok(room)
+    }
+
+    /// Writes `pieces` one after another into the buffer `head`; what it has no room for stays in them. Returns how
+    /// many bytes it took.
+    ///
+    /// # Errors
+    /// As [`Ring::take`].
+    pub fn write(&self, memory: &Memory, head: u16, pieces: &mut VecDeque<&[u8]>) -> io::Result<u32> {
+        let mut written = 0_u32;
         self.parts(memory, head, |mut address, mut room| {
-            while room > 0 && !piece.is_empty() {
+            while let Some(piece) = pieces.front_mut().filter(|_| room > 0) {
                 let (now, later) = piece.split_at(piece.len().min(room as usize));
                 memory.write(address, now)?;
-                address += now.len() as u64;
+                address = address.saturating_add(now.len() as u64);
                 room -= now.len() as u32;
                 written += now.len() as u32;
-                piece = if later.is_empty() { pieces.next().unwrap_or_default() } else { later };
+                *piece = later;
+                if later.is_empty() {
+                    pieces.pop_front();
+                }
             }
-            Ok(!piece.is_empty())
+            Ok(!pieces.is_empty())
         })?;
         Ok(written)
     }
@@ -287,11 +309,17 @@ mod tests {
         ring.read(&memory, head, &mut bytes, 12).unwrap();
         assert_eq!(bytes, b"abcdefghijkl");
         assert!(ring.read(&memory, head, &mut Vec::new(), 11).is_err());
-        assert_eq!(ring.write(&memory, head, &[b"12", b"", b"34567"]).unwrap(), 7);
+        let write = |pieces: &[&'static [u8]]| {
+            let mut pieces: VecDeque<&[u8]> = pieces.iter().copied().collect();
+            let written = ring.write(&memory, head, &mut pieces).unwrap();
+            (written, pieces.into_iter().map(<[u8]>::len).sum::<usize>())
+        };
+        assert_eq!(write(&[b"12", b"", b"34567"]), (7, 0));
         bytes.clear();
         ring.read(&memory, head, &mut bytes, 12).unwrap();
         assert_eq!(bytes, b"1234567hijkl");
-        assert_eq!(ring.write(&memory, head, &[&[0; 20]]).unwrap(), 12);
+        assert_eq!(write(&[&[0; 20]]), (12, 8));
+        assert_eq!(ring.room(&memory, head).unwrap(), 12);
         ring.give_back(&memory, head, 7).unwrap();
         assert_eq!(memory.half(GIVEN_BACK + 2).unwrap(), 1);
         assert_eq!((memory.half(GIVEN_BACK + 4).unwrap(), memory.half(GIVEN_BACK + 8).unwrap()), (2, 7));
@@ -306,9 +334,10 @@ mod tests {
             offer(&memory, head);
             let head = ring.take(&memory).unwrap().unwrap();
             assert!(ring.read(&memory, head, &mut Vec::new(), 1 << 20).is_err(), "{head}");
-            assert!(ring.write(&memory, head, &[&[0; 100]]).is_err(), "{head}");
+            let mut pieces = VecDeque::from([&[0; 100][..]]);
+            assert!(ring.write(&memory, head, &mut pieces).is_err(), "{head}");
         }
-        ring.place(AT, AT - 2, u64::MAX - 1);
+        ring.place(AT, AT - 4, u64::MAX - 1);
         assert!(ring.take(&memory).is_err() && ring.give_back(&memory, 0, 0).is_err());
     }
 

@@ -60,7 +60,8 @@ def interact(session: Session) -> None:
         # A home that cannot be written (a service account): the prompt works, only its history is forgotten.
         kept = None
     prompt: PromptSession[str] = PromptSession(history=kept, completer=NodeCompleter(), complete_while_typing=False)
-    print(f"*** lab {session.lab.name}: type help, or HOST PROGRAM", flush=True)
+    what = f"lab {session.lab.name}" if session.lab.clock == "wall" else f"lab on the {session.lab.clock} clock"
+    print(f"*** {what}: type help, or HOST PROGRAM", flush=True)
     threading.Thread(target=_leave_with, args=(session.lab, prompt), daemon=True).start()
     while not session.over:
         _check_lives(session.lab)

@@ -42,7 +42,7 @@ def run_program(lab: Lab, host: str, command: str, capture_output: bool = False)
 
 
 def _foreground(lab: Lab, host: str, command: str) -> Ending:
-    if on_terminal():
+    if on_terminal() and lab.clock == "wall":
         return run_on_terminal(lab, host, ["/bin/sh", "-c", command], str(Path.cwd()))
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=str(Path.cwd()))
