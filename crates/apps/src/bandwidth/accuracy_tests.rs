@@ -196,8 +196,8 @@ fn error_and_bytes(method: &Method, load: f64, cross: Cross, seeds: RangeInclusi
 /// The settings of `hybrid` that are tried, from the cheapest on: the least number of trains, and the precision.
 const HYBRIDS: [(u32, f64); 8] = [(3, 0.3), (3, 0.2), (3, 0.1), (6, 0.1), (6, 0.05), (6, 0.03), (6, 0.02), (6, 0.01)];
 
-/// The setting of `hybrid` is chosen on loads of 30, 50 and 70 % and held to other seeds, there and at 40 and 60 %, where
-/// nothing was chosen. With `-- --nocapture` it prints the table of the documentation.
+/// The setting of `hybrid` is chosen on loads of 30, 50 and 70 % and held to other seeds, there and at 40 and 60 %,
+/// where nothing was chosen. With `-- --nocapture` it prints the table of the documentation.
 #[test]
 fn hybrid_needs_fewer_bytes_than_pathload_for_the_same_error() {
     let count = std::env::var("TWINNET_GRID_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(24);

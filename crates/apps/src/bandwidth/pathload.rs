@@ -120,8 +120,8 @@ const FAST_BPS: f64 = 600e6;
 const HEAVY_LOSS: f64 = 0.15;
 const MODERATE_LOSS: f64 = 0.03;
 /// The mean load while probing is at most a tenth of the rate: silence of nine times a stream, and by chance up to
-/// this often more for each unit by which gaps vary, so that the streams of a fleet meet periodic cross traffic at other
-/// moments of its period.
+/// this often more for each unit by which gaps vary, so that the streams of a fleet meet periodic cross traffic at
+/// other moments of its period.
 const SILENCE: f64 = 9.0;
 const MORE_SILENCE: f64 = 5.0;
 /// The grey region's resolution is at most this.

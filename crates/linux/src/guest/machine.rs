@@ -368,7 +368,7 @@ impl Machine {
         let at = Time::from_ps((self.since.1 - self.base) * 1000).as_secs_f64();
         let programs: Vec<&str> = self.running.values().map(String::as_str).take(8).collect();
         let message = format!(
-            "a program computes without end: virtual time stands at {at:.6} s for {:.1} s of a processor; these run: {}",
+            "a program computes without end: time stands at {at:.6} s for {:.1} s of a processor; these run: {}",
             self.patience.as_secs_f64(),
             programs.join(", ")
         );
