@@ -79,7 +79,7 @@ def test_the_full_line_the_queue_and_the_verdict_are_seen(browser: Browser, lab:
         assert state[0] in ("valid", "doubtful", "invalid") and len(state[2]) > 10
         first = page.locator("#ports tr", has_text="s1-eth3").locator("td").all_inner_texts()
         assert first[:2] == ["s1-eth3", "h3"] and first[2].endswith("Mbit/s")
-        assert float(first[3].removesuffix(" %")) == pytest.approx(100, abs=5)
+        assert 75 < float(first[3].removesuffix(" %")) < 105
         # The bar of one frame has 8 units; that of a thousand, where bars stand still, 46.
         expect(page.locator(".bar[height^='4']").first).to_be_attached()
         page.context.close()
