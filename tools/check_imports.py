@@ -54,6 +54,7 @@ PYTHON_ORDER = (
     "validation",
     "cluster",
     "mininet",
+    "live",
     "cli",
 )
 """Parts of the package, each after all that it may import."""

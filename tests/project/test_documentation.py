@@ -210,7 +210,7 @@ def is_here(needed: str) -> bool:
 def needs_lab(block: Block) -> bool:
     if block.language == "python":
         return bool(re.search(r"\.emulate\(|attach\(|tn\.labs\(", block.text))
-    return bool(re.search(r"twinnet (lab|run|twin|exec|flows)\b(?!.*--clock virtual)", block.text))
+    return bool(re.search(r"twinnet (lab|live|run|twin|exec|flows)\b(?!.*--clock virtual)", block.text))
 
 
 @pytest.mark.long

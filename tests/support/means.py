@@ -149,6 +149,10 @@ MEANS: dict[str, Means] = {
         r"tools that build a kernel are not installed",
         _programs("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz"),
     ),
+    "chromium": Means(
+        r"Chromium and Playwright are not installed",
+        lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
+    ),
     "dev-full": Means(r"no /dev/full", lambda: Path("/dev/full").exists()),
 }
 """By name."""
@@ -156,7 +160,7 @@ MEANS: dict[str, Means] = {
 LEAST = ("labs", "iperf", "iperf3", "ping", "tshark", "ffmpeg", "open-vswitch", "os-ken", "faucet")
 """What the continuous integration must have: without it, most of what is compared with others would skip unseen."""
 
-WANTED = ("guest-kernel",)
+WANTED = ("guest-kernel", "chromium")
 """What the continuous integration makes where it can, and names where it cannot."""
 
 

@@ -64,6 +64,7 @@ COMMANDS: dict[str, Entry] = {
     "conformance": Entry(
         "twinnet.cli.conformance_command", "conformance", "Try a switch against the OpenFlow specifications."
     ),
+    "live": Entry("twinnet.cli.live_command", "live", "Show a running lab on a page in the browser."),
     "labs": Entry("twinnet.cli.labs_command", "labs", "List your running labs."),
     "kernel": Entry(
         "twinnet.cli.kernel_command", "kernel", "Build, install and show the kernel for programs on the virtual clock."

@@ -19,6 +19,7 @@ from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimi
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
 from twinnet.lab.interfaces import RealInterfaces
+from twinnet.lab.live_page import LivePage
 from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
@@ -134,6 +135,7 @@ class Lab(AnswersToMininet):
         self._controllers: LabControllers | None = None
         self._open_vswitch: Instance | None = None
         self._owner = network is not None
+        self._pages: list[LivePage] = []
         self._flows = 0
         self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
         self._equals: Counter[str] = Counter()
@@ -333,6 +335,8 @@ class Lab(AnswersToMininet):
         """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
         if self._connection is None:
             return
+        for page in self._pages:
+            page.stop()
         failure = self._controllers.end() if self._controllers is not None else None
         if self._open_vswitch is not None:
             self._open_vswitch.end()
@@ -613,6 +617,23 @@ class Lab(AnswersToMininet):
         length = _sampling_ps(interval)
         answer = self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))
         return PortSampler(self, int(answer["sampler"]))
+
+    def live(self) -> LivePage:
+        """Serve a page that shows the lab while it runs, for a browser on this machine: open its ``address``. It ends
+        with the lab, or by its ``stop()``.
+
+        Raises
+        ------
+        NotAvailable
+            On another clock than the wall clock, or where the extra ``live`` is not installed.
+        """
+        if self.clock != "wall":
+            raise NotAvailable(
+                f"a lab on the {self.clock} clock has no live page yet", "use net.emulate(), or lab.sample() here"
+            )
+        page = LivePage(self.name)
+        self._pages.append(page)
+        return page
 
     def _flow_number(self, app: App) -> int | None:
         if "flow" not in app.fields:

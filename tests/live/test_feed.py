@@ -1,0 +1,34 @@
+"""A slow reader gets the newest state, and nothing is kept for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from twinnet.live.feed import Feed
+
+
+def test_who_is_slow_misses_what_came_between() -> None:
+    async def play() -> tuple[list[bytes], list[bytes]]:
+        feed = Feed()
+        slow, quick = feed.messages(), feed.messages()
+        waiting = [asyncio.ensure_future(anext(slow)), asyncio.ensure_future(anext(quick))]
+        await asyncio.sleep(0)
+        await feed.publish(b"0")
+        seen = [await one for one in waiting]
+        quickly = [seen[1]]
+        for number in range(1, 1000):
+            await feed.publish(str(number).encode())
+            quickly.append(await anext(quick))
+        await feed.publish(b"end", last=True)
+        return [seen[0], *[message async for message in slow]], quickly
+
+    slowly, quickly = asyncio.run(play())
+    assert slowly == [b"0", b"end"]
+    assert quickly == [str(number).encode() for number in range(1000)]
+
+
+def test_readers_are_counted_until_they_leave() -> None:
+    feed = Feed()
+    with feed.reader(), feed.reader():
+        assert feed.readers == 2
+    assert feed.readers == 0
