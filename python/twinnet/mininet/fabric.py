@@ -54,6 +54,7 @@ class _State:
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     interfaces: list[Intf] = field(default_factory=list["Intf"])
     wires: list[Wire] = field(default_factory=list[Wire])
+    down: set[str] = field(default_factory=set[str])
 
 
 class Fabric:
@@ -205,6 +206,15 @@ class Fabric:
             if self._process is not None and not self._changed:
                 self._process.shape(self._plan(), intf)
 
+    def taken(self, intf: Intf, up: bool) -> None:
+        """An interface was taken up or down: between switches of the fabric its link follows."""
+        with self._lock:
+            if (intf.name not in self._state.down) == up:
+                return
+            (self._state.down.discard if up else self._state.down.add)(intf.name)
+            if self._process is not None and not self._changed:
+                self._process.take(self._plan(), intf)
+
     def settle(self) -> None:
         """Have all changes take effect."""
         if not self._changed or os.getpid() != self._owner:
@@ -234,7 +244,7 @@ class Fabric:
         for wire in self._state.wires:
             with contextlib.suppress(AttributeError):
                 lines.append(Line(wire.inner, wire.link.ends(), self._hidden or 0))
-        return Plan(switches, lines, self._state.queues)
+        return Plan(switches, lines, self._state.queues, frozenset(self._state.down))
 
     def end(self) -> None:
         """End the fabric: no switch forwards any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -110,43 +109,57 @@ class Plan:
         The links between hosts.
     queues
         The queues of ports that are not those of their shaping, by the interfaces' names.
+    down
+        The names of the interfaces that were taken down.
     """
 
     switches: dict[str, SwitchPlan]
     lines: list[Line]
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    down: frozenset[str] = frozenset()
 
     def attached(self) -> list[Attached]:
         """Return the interfaces of the machine that are part of it, in the order of :meth:`spec`."""
-        found = [Attached(f"if{index}", intf.name, plan.process) for index, (plan, _, intf) in enumerate(self._ports())]
+        found = [Attached(f"if{index}", intf.name, plan.process) for index, (plan, intf) in enumerate(self._outer())]
         for line in self.lines:
             found += [Attached(name, name, line.process) for name in line.inner]
         return found
 
-    def _ports(self) -> Iterator[tuple[SwitchPlan, int, Intf | BarePort]]:
-        for plan in self.switches.values():
-            for number in sorted(plan.ports):
-                yield plan, number, plan.ports[number]
+    def _owners(self) -> dict[int, SwitchPlan]:
+        """The switches of all ports, by the identity of the interfaces."""
+        return {id(intf): plan for plan in self.switches.values() for intf in plan.ports.values()}
 
-    def _arriving(self, intf: Intf | BarePort) -> Shaping:
-        """How the interface at the other end sends, where no switch of the fabric does that itself."""
-        link = intf.link
-        if link is None:
-            return Shaping()
-        others = [one for one in link.ends() if one is not intf]
-        if not others:
-            return Shaping()
-        owner = self.switches.get(others[0].node.name)
-        own = owner is not None and any(one is others[0] for one in owner.ports.values())
-        return Shaping() if own else _shaping(others[0])
+    def _outer(self) -> list[tuple[SwitchPlan, Intf | BarePort]]:
+        """The ports whose other end is no port of a switch of the fabric: frames pass the kernel there."""
+        inner = {id(intf) for pair in self._pairs() for _, intf in pair}
+        return [
+            (plan, plan.ports[number])
+            for plan in self.switches.values()
+            for number in sorted(plan.ports)
+            if id(plan.ports[number]) not in inner
+        ]
+
+    def _pairs(self) -> list[tuple[tuple[SwitchPlan, Intf], tuple[SwitchPlan, Intf]]]:
+        """The links between ports of switches of the fabric, which knows them, so that no loop of them does harm."""
+        owners = self._owners()
+        ports = [intf for plan in self.switches.values() for intf in plan.ports.values()]
+        links = {id(intf.link): intf.link for intf in ports if intf.link}
+        found: list[tuple[tuple[SwitchPlan, Intf], tuple[SwitchPlan, Intf]]] = []
+        for link in links.values():
+            first, second = link.ends()
+            if first is not second and id(first) in owners and id(second) in owners:
+                found.append(((owners[id(first)], first), (owners[id(second)], second)))
+        return found
 
     def links(self) -> list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]]:
         """Return for each link of the lab the interface that sends from its end `b`, the one that sends from its end
         `a`, and how both send: ``ba`` and ``ab``."""
         found: list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]] = []
-        for _, _, intf in self._ports():
+        for _, intf in self._outer():
             other = next((one for one in intf.link.ends() if one is not intf), None) if intf.link else None
-            found.append((intf, other, _shaping(intf), self._arriving(intf)))
+            found.append((intf, other, _shaping(intf), _shaping(other)))
+        for (_, first), (_, second) in self._pairs():
+            found.append((second, first, _shaping(second), _shaping(first)))
         for line in self.lines:
             first, second = line.intfs
             found.append((second, first, _shaping(second), _shaping(first)))
@@ -179,14 +192,23 @@ class Plan:
                 }
             )
             place[plan.name] = len(nodes) - 1
-        for index, (plan, number, intf) in enumerate(self._ports()):
-            _, _, sends, arrives = shaped[index]
-            port = {"name": intf.name, "number": number, "queue": self.queues.get(intf.name, sends.queue)}
+        end_of: dict[int, dict[str, Any]] = {}
+        for plan in self.switches.values():
             ports = nodes[place[plan.name]]["ports"]
-            ports.append(port)
+            for number in sorted(plan.ports):
+                intf = plan.ports[number]
+                end_of[id(intf)] = {"node": plan.name, "port": len(ports)}
+                queue = self.queues.get(intf.name, _shaping(intf).queue)
+                ports.append({"name": intf.name, "number": number, "queue": queue})
+        for index, (_, intf) in enumerate(self._outer()):
+            _, _, sends, arrives = shaped[index]
             nodes.append(_interface(attached[index], arrives))
-            ends = {"a": {"node": f"if{index}", "port": 0}, "b": {"node": plan.name, "port": len(ports) - 1}}
+            ends = {"a": {"node": f"if{index}", "port": 0}, "b": end_of[id(intf)]}
             links.append({**ends, "ab": arrives.direction(), "ba": sends.direction()})
+        for (_, first), (_, second) in self._pairs():
+            up = first.name not in self.down and second.name not in self.down
+            ends = {"a": end_of[id(first)], "b": end_of[id(second)], "up": up}
+            links.append({**ends, "ab": _shaping(first).direction(), "ba": _shaping(second).direction()})
         for line, (_, _, second, first) in zip(self.lines, shaped[len(links) :], strict=True):
             nodes += [
                 _interface(Attached(name, name, line.process), sends)

@@ -134,6 +134,13 @@ class FabricProcess:
                     "queues.set", node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE
                 )
 
+    def take(self, plan: Plan, intf: Intf) -> None:
+        """Take the link between switches up or down that ends at `intf`, as `plan` has it."""
+        for number, link in enumerate(plan.spec({})["links"]):
+            ends = plan.links()[number][:2]
+            if "up" in link and any(one is intf for one in ends):
+                self.lab.request("link.set", link=number, set={"up": link["up"]})
+
     def counters(self, plan: Plan, intf: Intf) -> dict[str, int]:
         """Return the counters of the line that begins at `intf`."""
         for link, (at_b, at_a, _, _) in zip(self.spec["links"], plan.links(), strict=False):

@@ -84,7 +84,10 @@ class Intf:
 
     def ifconfig(self, *args: Any) -> str:
         """Run ``ifconfig`` of this interface with `args`."""
-        return self.cmd("ifconfig", self.name, *args)
+        said = self.cmd("ifconfig", self.name, *args)
+        if args in (("up",), ("down",)):
+            FABRIC.taken(self, args == ("up",))
+        return said
 
     def setIP(self, ipstr: str, prefixLen: int | str | None = None) -> str:
         """Set the IPv4 address: ``10.0.0.1/8``, or an address and a prefix length."""

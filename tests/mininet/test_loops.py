@@ -1,0 +1,57 @@
+"""Links between switches: the fabric knows them, so loops do no harm, and they follow what scripts do to their ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import run_script
+
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+
+@pytest.mark.parametrize("controller", ["controller=None, switch=OVSBridge", "waitConnected=True"])
+def test_a_torus_of_switches_floods_without_a_storm(tmp_path: Path, controller: str) -> None:
+    done = run_script(
+        tmp_path,
+        f"""
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topolib import TorusTopo
+        net = Mininet(topo=TorusTopo(3, 3), {controller})
+        net.start()
+        # A controller may say what to do a moment after it has joined.
+        print(min(net.pingAll() for _ in range(3)))
+        """,
+    )
+    assert done.stdout == "0.0\n", done.stderr
+
+
+def test_a_link_between_switches_is_shaped_goes_down_and_up_and_is_counted(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        net = Mininet(switch=OVSBridge, link=TCLink, controller=None)
+        s1, s2 = net.addSwitch("s1"), net.addSwitch("s2")
+        h1, h2 = net.addHost("h1"), net.addHost("h2")
+        net.addLink(h1, s1)
+        middle = net.addLink(s1, s2, delay="15ms", bw=100)
+        net.addLink(h2, s2)
+        net.start()
+        h1.cmd("ping -c1 10.0.0.2")
+        trip = lambda: float(h1.cmd("ping -c1 10.0.0.2").split("min/avg/max/mdev = ")[1].split("/")[0])
+        print(30 <= trip() < 32)
+        middle.intf1.config(delay="35ms")
+        print(50 <= trip() < 52)
+        print(" 0 pkt" not in s1.cmd("tc -s qdisc show dev s1-eth2"))
+        net.configLinkStatus("s1", "s2", "down")
+        print(net.ping([h1, h2], timeout="0.5"))
+        net.configLinkStatus("s1", "s2", "up")
+        print(net.ping([h1, h2]))
+        """,
+    )
+    assert done.stdout.split() == ["True", "True", "True", "100.0", "0.0"], done.stdout + done.stderr
