@@ -12,7 +12,7 @@ from twinnet.cli import run as command_line
 from twinnet.study.resolution import built_in_studies, load_study, read_study
 from twinnet.yaml_source import SourceError, parse_yaml
 
-from bench.abw import published
+from bench.abw import AS_PUBLISHED, METHODS, published
 
 TEXT = """
 study: one-estimate
@@ -60,7 +60,9 @@ def test_a_study_measures_an_estimate_and_its_error(tmp_path: Path, capsys: pyte
 def test_the_built_in_study_has_all_rows_and_methods() -> None:
     study = load_study("available-bandwidth")
     assert len(study.specification.factors["row"].levels) == 8
-    assert len(study.specification.factors["estimator"].levels) == 10
+    methods = study.specification.factors["estimator"].levels
+    as_published = {f"{name}-published" for name in AS_PUBLISHED}
+    assert set(methods) == {*METHODS, *as_published} and len(methods) == 17
     rows = {(capacity, cross) for _, capacity, cross in published()}
     levels = {tuple(float(part[1:]) for part in name.split("-")) for name in study.specification.factors["row"].levels}
     assert rows == levels

@@ -218,7 +218,7 @@ def test_timers_run_by_the_clock_of_the_lab(clock: str) -> None:
         assert moments == [0.1, 0.2, -0.25, 0.3]
     # A busy machine is later, and nothing is earlier.
     ticks = [moment for moment in moments if moment > 0]
-    assert len(ticks) >= 2 and all(moment >= 0.1 * number for number, moment in enumerate(ticks, 1))
+    assert len(ticks) >= 2 and all(moment >= 0.1 * number - 1e-9 for number, moment in enumerate(ticks, 1))
     assert min(moments) <= -0.25
 
 

@@ -56,7 +56,20 @@ def test_the_first_look_has_nothing_to_compare_with_and_so_has_one_after_a_rest(
     assert watch.look() is None
     watch.rest()
     assert watch.look() is None
-    assert [one["do"] for one in fake.requests] == ["now", "links"] * 3
+    assert [one["do"] for one in fake.requests] == ["now", "links", "now"] * 3
+
+
+def test_a_look_in_which_the_lab_was_held_up_is_left_out_and_the_next_is_compared_with_the_one_before() -> None:
+    fake = FakeLab(tn.templates.single(2))
+    fake.answers["links"] = lambda _: []
+    moments_ms = iter([1000, 1002, 1250, 1256, 1500, 1504])
+    fake.answers["now"] = lambda _: {"now_ps": next(moments_ms) * 10**9}
+    fake.answers["fidelity"] = lambda _: {"clock": "virtual"}
+    watch = LabWatch(fake.lab)
+    assert watch.look() is None
+    assert watch.look() is None
+    told = watch.look()
+    assert told is not None and (told["now_s"], told["elapsed_s"]) == (1.502, 0.501)
 
 
 @needs_a_lab

@@ -18,6 +18,8 @@ __all__ = ["PATIENCE_S", "LabWatch", "network_told", "way_told"]
 
 PATIENCE_S = 5.0
 """How long an answer of the lab is waited for, in seconds."""
+_MOST_SPREAD_PS = 5 * 10**9
+"""A look whose moment is known less well shows no rates."""
 _VERDICT_EVERY_PS = 10**12
 _DROPS = (
     "dropped_overlimit",
@@ -88,7 +90,8 @@ class LabWatch:
         self._before = None
 
     def look(self) -> dict[str, Any] | None:
-        """Return what happened since the last look; ``None`` for the first one, which has nothing to compare with.
+        """Return what happened since the last look; ``None`` for the first one, which has nothing to compare with, and
+        for one whose moment is not known well enough, because the lab was held up between two answers.
 
         ``now_s`` and ``elapsed_s`` are of the lab's clock, ``ways`` has :func:`way_told` of each link there and back,
         and ``verdict`` the fidelity verdict, its reasons and the time that it covers, looked up once a second.
@@ -100,10 +103,13 @@ class LabWatch:
         TimeoutError
             It does not answer.
         """
-        # Asked for together, so that the moment is that of the counters.
-        asked = [self._lab.connection.submit(name) for name in ("now", "links")]
-        told, links = (one.result(PATIENCE_S) for one in asked)
-        now_ps = int(told["now_ps"])
+        # Asked for together, so that the moment of the counters lies between two that are close.
+        asked = [self._lab.connection.submit(name) for name in ("now", "links", "now")]
+        early, links, late = (one.result(PATIENCE_S) for one in asked)
+        spread_ps = int(late["now_ps"]) - int(early["now_ps"])
+        if spread_ps > _MOST_SPREAD_PS:
+            return None
+        now_ps = int(early["now_ps"]) + spread_ps // 2
         before, self._before = self._before, (now_ps, links)
         if before is None or now_ps <= before[0]:
             return None
