@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.shaping import Shaping
@@ -53,6 +54,10 @@ class SwitchPlan:
         The versions that it speaks; empty: all of ours.
     listen
         Where it listens for tools, such as ``ptcp:6654``.
+    in_turn
+        Whether it has one controller at a time: the next when one is lost. Otherwise it has all at once.
+    log
+        A file that gets a line for each connection to a controller.
     """
 
     name: str
@@ -63,6 +68,8 @@ class SwitchPlan:
     controllers: list[str] = field(default_factory=list[str])
     protocols: list[str] = field(default_factory=list[str])
     listen: str | None = None
+    in_turn: bool = False
+    log: Path | None = None
 
 
 @dataclass(frozen=True)

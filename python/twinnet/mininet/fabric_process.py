@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.control.targets import parse_target
 from twinnet.errors import LabError
 from twinnet.lab_process.process import LabProcess
 from twinnet.mininet import outside
-from twinnet.mininet.fabric_plan import Plan
+from twinnet.mininet.fabric_plan import Plan, SwitchPlan
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 from twinnet.mininet.tool_doors import ToolDoors
@@ -41,6 +44,17 @@ def _sends(intf: object) -> object:
     return getattr(intf, "shaping", None)
 
 
+def _note(log: Path, line: str) -> None:
+    """Add a line to a log, unless it is the last already: a fabric that was built anew connects again."""
+    try:
+        if log.exists() and log.read_text().endswith(line):
+            return
+        with log.open("a") as file:
+            file.write(line)
+    except OSError as refused:
+        debug(f"{log}: {refused.strerror}\n")
+
+
 class FabricProcess:
     """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names."""
 
@@ -58,10 +72,10 @@ class FabricProcess:
         for node in self.spec["nodes"]:
             debug(f"*** {self.name}: {node['kind']} {node['name']} with {len(node['ports'])} ports\n")
         self._doors = ToolDoors(self.lab, self.spec["nodes"])
-        for node in self.spec["nodes"]:
-            for target in node.get("controllers", ()):
-                work = threading.Thread(target=self._dial, args=(node["name"], target), daemon=True)
-                work.start()
+        for switch in plan.switches.values():
+            for targets in [switch.controllers] if switch.in_turn else [[one] for one in switch.controllers]:
+                if targets:
+                    threading.Thread(target=self._dial, args=(switch, targets), daemon=True).start()
 
     @property
     def lab(self) -> LabRequests:
@@ -89,16 +103,20 @@ class FabricProcess:
                 os.close(packet)
                 os.close(watch)
 
-    def _dial(self, switch: str, text: str) -> None:
-        """Keep `switch` connected to the controller at `text`."""
-        target = parse_target(text)
+    def _dial(self, switch: SwitchPlan, targets: Sequence[str]) -> None:
+        """Keep `switch` connected to one of the controllers at `targets`: to the next when one is lost."""
         pause_s = _FIRST_PAUSE_S
-        while not self._ended.wait(pause_s if pause_s > _FIRST_PAUSE_S else 0):
+        for text in itertools.cycle(targets):
+            if self._ended.wait(pause_s if pause_s > _FIRST_PAUSE_S else 0):
+                return
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            target = parse_target(text)
             try:
                 with outside.connect(target.address, target.port) as sock:
-                    fields = {"switch": switch, "target": text, "peer": "controller"}
+                    fields = {"switch": switch.name, "target": text, "peer": "controller"}
                     pending = self.lab.submit("controller.attach", [sock.fileno()], **fields)
+                if switch.log is not None:
+                    _note(switch.log, f"{text}: connected\n")
                 pending.result()
                 pause_s = 2 * _FIRST_PAUSE_S
             except (LabError, OSError):

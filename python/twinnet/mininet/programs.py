@@ -1,4 +1,5 @@
-"""The programs that scripts find in their machine: ``mn``, ``mnexec``, ``sudo`` and the learning controller."""
+"""The programs that scripts find in their machine: ``mn``, ``mnexec``, ``sudo``, the learning controller, and those of
+switches."""
 
 from __future__ import annotations
 
@@ -68,10 +69,17 @@ exec "$@"
 """
 
 
-def _module(name: str) -> str:
+def _module(name: str, first: str = "") -> str:
     words = " ".join(f"'{word}'" for word in PYTHON)
-    return f'exec {words} -m twinnet.mininet.{name} "$@"\n'
+    return f'exec {words} -m twinnet.mininet.{name} {first} "$@"\n'
 
+
+_IVS_CTL = """\
+# The Indigo switches of a script are switches of the fabric.
+if [ "$1" = show ]; then exec ovs-vsctl show; fi
+echo "ivs-ctl: only show is there; ovs-vsctl changes the switches of scripts" >&2
+exit 1
+"""
 
 _ASKING = """\
 import glob, json, os, socket, sys
@@ -120,6 +128,8 @@ def install() -> None:
     """Put the programs into :data:`FOLDER`, in memory: only the machine of this process sees them."""
     mount("twinnet", str(FOLDER), "tmpfs", 0, "mode=755")
     programs = {"mnexec": _MNEXEC, "sudo": _SUDO, "mn": _module("mn"), "controller": _module("learning_controller")}
+    programs |= {name: _module("reference_switch", name) for name in ("ofdatapath", "ofprotocol")}
+    programs["ivs-ctl"] = _IVS_CTL
     if shutil.which("python") is None:
         programs["python"] = f"exec '{sys.executable}' \"$@\"\n"
     for name, text in programs.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.base_node import Node
@@ -102,8 +104,15 @@ class Switch(Node):
         """Return the interfaces that are ports, by number: not ``lo``, and none with an address of its own."""
         return {number: intf for number, intf in self.intfs.items() if number and not intf.IP()}
 
-    def forward(self, controllers: Sequence[Controller], fail_mode: str, protocols: str | None = None) -> None:
-        """Have the fabric forward between our ports."""
+    def forward(
+        self,
+        controllers: Sequence[Controller],
+        fail_mode: str,
+        protocols: str | None = None,
+        in_turn: bool = False,
+        log: Path | None = None,
+    ) -> None:
+        """Have the fabric forward between our ports, with the settings of `SwitchPlan`."""
         FABRIC.start_switch(
             SwitchPlan(
                 name=self.name,
@@ -114,6 +123,8 @@ class Switch(Node):
                 controllers=[f"{one.protocol}:{one.IP()}:{one.port}" for one in controllers],
                 protocols=re.split(r"[,\s]+", protocols) if protocols else [],
                 listen=f"ptcp:{self.listenPort}" if self.listenPort else None,
+                in_turn=in_turn,
+                log=log,
             )
         )
 
@@ -241,7 +252,8 @@ class OVSBridge(OVSSwitch):
 
 
 class UserSwitch(Switch):
-    """OpenFlow's reference switch in Mininet; here a switch of the fabric. It may be in a namespace of its own."""
+    """OpenFlow's reference switch in Mininet; here a switch of the fabric. It may be in a namespace of its own. It has
+    one controller at a time, and ``/tmp/NAME-ofp.log`` names it."""
 
     dpidLen: int = 12
 
@@ -250,8 +262,12 @@ class UserSwitch(Switch):
         self.dpopts = dpopts
 
     def start(self, controllers: Sequence[Controller]) -> None:
-        """Start forwarding, with `controllers`."""
-        self.forward(controllers, "secure", "OpenFlow10,OpenFlow13")
+        """Start forwarding, with the first of `controllers` that answers."""
+        log = Path("/tmp") / f"{self.name}-ofp.log"
+        # It may be there already, of another user.
+        with suppress(OSError):
+            log.unlink()
+        self.forward(controllers, "secure", "OpenFlow10,OpenFlow13", in_turn=True, log=log)
 
     def connected(self) -> bool:
         """Return whether a controller has joined."""
