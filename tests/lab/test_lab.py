@@ -318,6 +318,26 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
             "doubtful",
             "s1-eth3 (busy for 80 % without TCP), so frames left late for up to 4.88 % of the worst",
         ),
+        # Of half a second of traffic the same burst is twice the share.
+        (
+            {
+                "traffic": {"moving_ps": 5 * 10**11},
+                "agent": agent(pauses={"worst_second_over_ps": [[10**9, 10**10], [125 * 10**7, 975 * 10**7]]}),
+                "busiest_line": {"port": "s1-eth3", "share": 0.8},
+            },
+            "doubtful",
+            "frames left late for up to 9.75 % of the worst",
+        ),
+        # A line whose queue only grows makes up for nothing: what it was idle for is late to the end.
+        (
+            {
+                "traffic": {"moving_ps": 5 * 10**11},
+                "agent": agent(pauses={"worst_second_over_ps": [[10**9, 4 * 10**9]]}),
+                "busiest_line": {"port": "s1-eth3", "share": 1.0},
+            },
+            "doubtful",
+            "s1-eth3 (busy for 100 % without TCP), so frames left late for up to 40 % of the worst",
+        ),
         ({"machine": took("fabric_waited", 0.2)}, "doubtful", "the fabric waited for a processor for 20 %"),
         ({"machine": took("agent_waited", 0.6)}, "doubtful", "the agent, which runs the built-in apps, waited"),
         ({"machine": took("programs_waited", 0.3)}, "doubtful", "a host's program (iperf3) waited for a processor"),

@@ -48,7 +48,7 @@ __all__ = [
 _PAUSE_PS = 10**9
 """The shortest pause that counts, and the lateness of a frame that does."""
 _SATURATED = 0.98
-"""A line that is busy for a larger share of a second always has a queue."""
+"""A line that is busy for a larger share counts as one that is busy for this: it makes up for next to nothing."""
 
 _LEAST_TRAFFIC_PS = 10**11
 """Of a shorter time of traffic nothing is a share."""
@@ -269,8 +269,8 @@ class FidelityRecord(ShownInUnits):
 
     @property
     def queued_share(self) -> float:
-        """The share of the worst second in which frames were late by more than 1 ms in the queue of the busiest line,
-        because what a pause had held up came at once; at most 1.
+        """The share of the worst second, or of the time in which frames moved, in which frames were late by more than
+        1 ms in the queue of the busiest line, because what a pause had held up came at once; at most 1.
 
         After a pause *p* of the fabric, a line that is busy for the share *u* of its time needs *p* / (1 - *u*) until
         its queue is as it would have been, for its arrivals go on (TCP's do not: it waits for acknowledgements); each
@@ -281,7 +281,10 @@ class FidelityRecord(ShownInUnits):
         share = min(self.busiest_line.share, _SATURATED)
         # A run can be shorter than a second, or its traffic can.
         beyond = max(self.pauses_ps.get("worst_second_beyond", 0) / 1e12, self.traffic.paused_beyond_share)
-        return min((beyond * max(self.long_lines, 1) + self._burst_ps(share) / 1e12) / (1 - share), 1.0)
+        burst = self._burst_ps(share) / 1e12
+        if self.traffic.moving_ps:
+            burst *= 1e12 / min(max(self.traffic.moving_ps, _LEAST_TRAFFIC_PS), 1e12)
+        return min((beyond * max(self.long_lines, 1) + burst) / (1 - share), 1.0)
 
     def _burst_ps(self, share: float) -> float:
         """Of the pauses of the built-in apps in the worst second, that of which the burst waits for more than 1 ms on a

@@ -80,9 +80,10 @@ impl Fabric {
         self.lines.get(port.0 as usize)?.as_ref()?.record(self.now())
     }
 
-    /// The bytes on the wire that `port` has sent, and the rate of its line in bit/s; `None` where it has no rate.
+    /// The bytes on the wire that `port` has sent, the frames that its queue had no room for or dropped early, and the
+    /// rate of its line in bit/s; `None` where it has no rate.
     #[must_use]
-    pub fn sent_at_rate(&self, port: PortId) -> Option<(u64, u64)> {
+    pub fn sent_at_rate(&self, port: PortId) -> Option<(u64, u64, u64)> {
         self.lines.get(port.0 as usize)?.as_ref()?.sent_at_rate()
     }
 

@@ -31,9 +31,11 @@ impl Line {
         self.schedule.record(now, free)
     }
 
-    /// The bytes that it has sent with their framing, and its rate in bit/s; `None` when it has no rate.
-    pub(crate) fn sent_at_rate(&self) -> Option<(u64, u64)> {
-        self.config.rate_bps.map(|rate| (self.counters.wire_bytes, rate.as_bps()))
+    /// The bytes that it has sent with their framing, the frames that its queue dropped, and its rate in bit/s; `None`
+    /// when it has no rate.
+    pub(crate) fn sent_at_rate(&self) -> Option<(u64, u64, u64)> {
+        let drops = self.counters.dropped_overlimit + self.counters.dropped_early;
+        self.config.rate_bps.map(|rate| (self.counters.wire_bytes, drops, rate.as_bps()))
     }
 
     /// Begins the record of lateness anew.

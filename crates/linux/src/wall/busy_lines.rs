@@ -2,8 +2,12 @@
 //!
 //! What a pause held up comes at once afterwards, and has to leave through a queue that goes on being filled. A line
 //! that is busy for the share *u* of its time needs 1 / (1 - *u*) times the pause until its queue is as it would have
-//! been, and all that leaves meanwhile is late. A line whose queue is never empty knows no such time: what comes late
-//! waits no longer than it would have. Only traffic that does not slow down by itself counts: see `inelastic.rs`.
+//! been, and all that leaves meanwhile is late. A line that drops what its queue has no room for knows no such time:
+//! what comes late waits no longer than it would have, and one frame more is dropped. A line whose queue only grows
+//! never makes up for the time that it lost. Only traffic that does not slow down by itself counts: see `inelastic.rs`.
+//!
+//! The share is that of the busiest tenth of a second, not of a second: what is sent can last for less than one, and
+//! the queue that a pause fills is as old as the pause.
 //!
 //! A pause of the fabric holds up other frames on each line of a way whose delay is longer than the pause: those that
 //! were to arrive meanwhile. So such lines count, too.
@@ -16,8 +20,9 @@ use twinnet_units::{Duration, Time};
 
 use crate::wall::inelastic::Inelastic;
 
-/// The time over which a share is taken.
-const WINDOW: Duration = Duration::from_secs(1);
+/// The time over which a share is taken: of so many looks, each after a step.
+const LOOKS: usize = 4;
+const STEP: Duration = Duration::from_ms(25);
 /// A line that is busy for more of its time always has a queue.
 const SATURATED: f64 = 0.98;
 /// A line that is busy for less of its time carries next to nothing, and keeps no pause.
@@ -25,22 +30,47 @@ const IDLE: f64 = 0.001;
 /// Lines looked at in one turn of the loop, which each takes some ten nanoseconds.
 const AT_ONCE: usize = 64;
 
-/// What a line had sent at one moment, in bytes on the wire, and the greatest share of a second for which it was busy:
-/// with all traffic, and with traffic that does not slow down by itself.
+/// What a line had sent at one moment, in bytes on the wire, and what its queue had dropped.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at: Time,
     wire_bytes: u64,
     /// At most as many of them were of inelastic traffic.
     inelastic_bytes: Option<u64>,
-    most: f64,
-    most_inelastic: f64,
+    drops: u64,
 }
 
-/// How busy each line was in its busiest second since the record began.
+/// The last looks at a line, the oldest first, and how busy it was at most.
+#[derive(Clone, Debug, Default)]
+struct Looks {
+    last: VecDeque<Look>,
+    most_inelastic: f64,
+    /// It was saturated, and dropped what it had no room for.
+    overflowed: bool,
+}
+
+impl Looks {
+    #[allow(clippy::cast_precision_loss)]
+    fn add(&mut self, look: Look, rate_bps: u64) {
+        if self.last.len() == LOOKS {
+            if let Some(before) = self.last.pop_front() {
+                let seconds = look.at.since(before.at).as_ps() as f64 / 1e12;
+                let share = |bytes: u64| bytes as f64 * 8.0 / (rate_bps as f64 * seconds);
+                let all = share(look.wire_bytes.saturating_sub(before.wire_bytes));
+                let inelastic = look.inelastic_bytes.zip(before.inelastic_bytes);
+                let inelastic = inelastic.map_or(all, |(now, before)| share(now.saturating_sub(before)).min(all));
+                self.most_inelastic = self.most_inelastic.max(inelastic);
+                self.overflowed |= all > SATURATED && look.drops > before.drops;
+            }
+        }
+        self.last.push_back(look);
+    }
+}
+
+/// How busy each line was in its busiest tenth of a second since the record began.
 #[derive(Clone, Debug, Default)]
 pub struct BusyLines {
-    looks: Vec<Option<Look>>,
+    lines: Vec<Looks>,
     /// The port that is next.
     next: usize,
     /// When its round began.
@@ -52,7 +82,7 @@ impl BusyLines {
     #[inline]
     pub fn look(&mut self, fabric: &Fabric, ports: usize, inelastic: &Inelastic, now: Time) {
         if self.next == 0 {
-            if !self.looks.is_empty() && now.since(self.begun) < WINDOW {
+            if !self.lines.is_empty() && now.since(self.begun) < STEP {
                 return;
             }
             self.begun = now;
@@ -61,37 +91,24 @@ impl BusyLines {
     }
 
     fn look_at_some(&mut self, fabric: &Fabric, ports: usize, inelastic: &Inelastic, now: Time) {
-        self.looks.resize(ports.max(1), None);
+        self.lines.resize(ports.max(1), Looks::default());
         let end = (self.next + AT_ONCE).min(ports);
         for port in self.next..end {
-            self.look_at(fabric, port, inelastic, now);
+            let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
+            if let Some((wire_bytes, drops, rate_bps)) = fabric.sent_at_rate(id) {
+                let look = Look { at: now, wire_bytes, inelastic_bytes: inelastic.most_on_line(id), drops };
+                self.lines[port].add(look, rate_bps);
+            }
         }
         self.next = if end >= ports { 0 } else { end };
     }
 
-    #[allow(clippy::cast_precision_loss)]
-    fn look_at(&mut self, fabric: &Fabric, port: usize, inelastic: &Inelastic, now: Time) {
-        let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
-        let Some((wire_bytes, rate_bps)) = fabric.sent_at_rate(id) else { return };
-        let inelastic_bytes = inelastic.most_on_line(id);
-        let (most, most_inelastic) = self.looks[port].map_or((0.0, 0.0), |before| {
-            let seconds = now.since(before.at).as_ps() as f64 / 1e12;
-            let share = |bytes: u64| bytes as f64 * 8.0 / (rate_bps as f64 * seconds);
-            let all = share(wire_bytes.saturating_sub(before.wire_bytes));
-            let sent =
-                inelastic_bytes.zip(before.inelastic_bytes).map(|(now, before)| share(now.saturating_sub(before)));
-            (before.most.max(all), before.most_inelastic.max(sent.map_or(all, |sent| sent.min(all))))
-        });
-        self.looks[port] = Some(Look { at: now, wire_bytes, inelastic_bytes, most, most_inelastic });
-    }
-
-    /// The line that was busiest with inelastic traffic and did not always have a queue, by its port, and its share.
-    /// One that was saturated in some second was so in those, too, in which its traffic began or ended.
+    /// The line that was busiest with inelastic traffic and did not overflow, by its port, and its share. One that
+    /// overflowed once was saturated in those times, too, in which its traffic began or ended.
     pub(crate) fn busiest(&self) -> Option<(PortId, f64)> {
-        let lines = (0..).map(PortId).zip(&self.looks);
-        let known = lines.filter_map(|(port, look)| Some((port, look.as_ref()?)));
-        let kept = known.filter(|(_, look)| look.most <= SATURATED && look.most_inelastic >= IDLE);
-        let shares = kept.map(|(port, look)| (port, look.most_inelastic));
+        let lines = (0..).map(PortId).zip(&self.lines);
+        let kept = lines.filter(|(_, line)| !line.overflowed && line.most_inelastic >= IDLE);
+        let shares = kept.map(|(port, line)| (port, line.most_inelastic));
         shares.max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 }
@@ -139,6 +156,35 @@ fn farthest<'a>(neighbours: &HashMap<&'a str, Vec<(&'a str, usize)>>, start: &'a
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The looks at a line of 8 Mbit/s, which sends `bytes` in each step and drops `drops` frames.
+    fn looks(steps: &[(u64, u64)]) -> Looks {
+        let (mut line, mut wire_bytes, mut dropped) = (Looks::default(), 0, 0);
+        for (step, (bytes, drops)) in (0..).zip(steps) {
+            wire_bytes += bytes;
+            dropped += drops;
+            let at = Time::ZERO + Duration::from_ms(25 * step);
+            line.add(Look { at, wire_bytes, inelastic_bytes: Some(wire_bytes), drops: dropped }, 8_000_000);
+        }
+        line
+    }
+
+    #[test]
+    fn a_burst_of_a_tenth_of_a_second_is_as_busy_as_it_is_and_not_as_the_second_around_it() {
+        let mut steps = vec![(0, 0); 40];
+        steps[10..14].fill((22_500, 0));
+        assert!((looks(&steps).most_inelastic - 0.9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_line_that_is_full_counts_until_its_queue_overflows() {
+        assert!(!looks(&[(25_000, 0); 20]).overflowed);
+        let mut steps = [(25_000, 0); 20];
+        steps[15].1 = 3;
+        assert!(looks(&steps).overflowed);
+        // Drops of a line with room, such as those of a policer, empty no queue.
+        assert!(!looks(&[(20_000, 1); 20]).overflowed);
+    }
 
     #[test]
     fn the_way_with_most_long_lines_is_found_round_a_short_one() {
