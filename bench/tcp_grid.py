@@ -1,8 +1,9 @@
 """One TCP flow over one bottleneck, on a grid of rates, round trips, buffers, losses and congestion controls.
 
-``python -m bench.tcp_grid --clock wall --json FILE`` measures Linux's TCP in real hosts, ``--clock virtual`` the
-model's over the same links; ``python -m bench.tcp_grid_table`` compares them. Each cell has a path of its own - host,
-switch, bottleneck, switch, host - and many of them stand side by side in one lab, or each alone with ``--alone``.
+``python -m bench.tcp_grid --clock programs --json FILE`` measures Linux's TCP by programs on the virtual clock,
+``--clock wall`` Linux's in real hosts on the wall clock, ``--clock virtual`` the model's, all over the same links;
+``python -m bench.tcp_grid_table`` compares them. Each cell has a path of its own - host, switch, bottleneck, switch,
+host - and many of them stand side by side in one lab, or each alone with ``--alone``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, Literal
 
 import twinnet as tn
 from twinnet.lab.parts import AppHandle
+from twinnet.lab.virtual_programs import BEGINS_S
 
 from bench.machine import describe
 from bench.quiet import Quiet
@@ -46,7 +48,8 @@ __all__ = [
     "valid",
 ]
 
-Clock = Literal["wall", "virtual"]
+Clock = Literal["wall", "virtual", "programs"]
+"""What moves the frames, and whose TCP it is: ``programs`` is Linux's, in a guest kernel on the virtual clock."""
 
 RATES_MBIT = (2, 10, 100)
 RTTS_MS = (10, 50, 200)
@@ -78,6 +81,8 @@ _PATIENCE_S = 600.0
 """How long flows alone may wait together for a quiet machine."""
 _START_S = 4
 """When the flows start on the lab's clock: all were described by then."""
+_ENDS = (sys.executable, "-I", "-S", str(Path(__file__).with_name("tcp_ends.py")))
+_PORT = 5001
 
 
 @dataclass(frozen=True)
@@ -180,8 +185,11 @@ def measure(
     """Run one lab with all of `flows` and return a row for each."""
     cells = [cell for cell, _ in flows]
     net = network(cells, seed, processing)
-    lab_of: Any = net.emulate(**_CATCH_UP) if clock == "wall" else net.simulate(seed=seed)
     seconds = max(cell.seconds(short) for cell in cells)
+    if clock == "programs":
+        found, told = _by_programs(net, cells, seed, seconds)
+        return _rows(flows, clock, seed, seconds, found, told)
+    lab_of: Any = net.emulate(**_CATCH_UP) if clock == "wall" else net.simulate(seed=seed)
     with lab_of as lab:
         started = [
             lab.start(
@@ -198,23 +206,65 @@ def measure(
             )
         lab.run_until(f"{_START_S + seconds} s")
         fidelity = _fidelity(lab, clock)
-        return [
-            {
-                **asdict(cell),
-                "clock": clock,
-                "processing": processing if clock == "virtual" else None,
-                "seed": seed,
-                "replica": replica,
-                "lab": lab_name(flows),
-                "place": place,
-                "seconds": seconds,
-                "commit": commit(),
-                "date": now(),
-                **_of_flow(flow, seconds),
-                **({"fidelity": fidelity} if fidelity else {}),
-            }
-            for place, ((cell, replica), flow) in enumerate(zip(flows, started, strict=True))
+        told = {
+            "processing": processing if clock == "virtual" else None,
+            **({"fidelity": fidelity} if fidelity else {}),
+        }
+        return _rows(flows, clock, seed, seconds, [_of_flow(flow, seconds) for flow in started], told)
+
+
+def _rows(
+    flows: Sequence[Flow],
+    clock: Clock,
+    seed: int,
+    seconds: int,
+    found: Sequence[Mapping[str, Any]],
+    told: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Return a row for each of `flows`: where it was, what was `found` of it, and what is `told` of its lab."""
+    return [
+        {
+            **asdict(cell),
+            "clock": clock,
+            "processing": None,
+            "seed": seed,
+            "replica": replica,
+            "lab": lab_name(flows),
+            "place": place,
+            "seconds": seconds,
+            "commit": commit(),
+            "date": now(),
+            **of_flow,
+            **told,
+        }
+        for place, ((cell, replica), of_flow) in enumerate(zip(flows, found, strict=True))
+    ]
+
+
+def _by_programs(
+    net: tn.Network, cells: Sequence[Cell], seed: int, seconds: int
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return each flow's goodput by Linux's TCP in a guest kernel, and what tells the run from others: the hash of its
+    trace, and the kernel."""
+    first, last = _START_S + seconds // 3, _START_S + seconds
+    with net.simulate(hosts="programs", seed=seed) as lab:
+        sinks = [
+            lab[f"b{number}"].popen([*_ENDS, "sink", str(_PORT), *map(str, (BEGINS_S, first, last))])
+            for number in range(len(cells))
         ]
+        for number, cell in enumerate(cells):
+            words = [str(lab[f"b{number}"].ip), str(_PORT), *map(str, (BEGINS_S, _START_S)), cell.algorithm]
+            lab[f"a{number}"].popen([*_ENDS, "source", *words], stdout=tn.lab.DEVNULL, stderr=tn.lab.DEVNULL)
+        if lab.now() >= _START_S:
+            raise OSError(f"the ends of {len(cells)} flows stood after {lab.now():.1f} s, not before {_START_S} s")
+        lab.run_until(f"{last} s")
+        trace = lab.trace_hash
+        found: list[dict[str, Any]] = []
+        for sink in sinks:
+            said, error = (text.decode().strip() for text in sink.communicate())
+            errors = {} if said else {"errors": [error or "nothing was received"]}
+            found.append({"goodput_bps": int(said) * 8 / (last - first) if said else None, **errors})
+        return found, {"trace": trace, "kernel": lab.started["kernel"]}
 
 
 def _of_flow(flow: AppHandle, seconds: int) -> dict[str, Any]:
@@ -265,12 +315,12 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
     known = {_run_of(row) for row in rows if kept(row)}
     processing = wanted.processing if wanted.clock == "virtual" else None
     if wanted.twins:
-        labs: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+        labs: dict[tuple[str, int], dict[int, Flow]] = {}
         for row in rows:
-            if row["clock"] == "wall" and (row["lab"], "virtual", processing, row["seed"]) not in known:
-                labs.setdefault((row["lab"], row["seed"]), []).append(row)
+            if row["clock"] != "virtual" and (row["lab"], "virtual", processing, row["seed"]) not in known:
+                labs.setdefault((row["lab"], row["seed"]), {})[row["place"]] = (cell_of(row), row["replica"])
         for (_, seed), lab in labs.items():
-            yield [(cell_of(row), row["replica"]) for row in sorted(lab, key=lambda row: row["place"])], seed
+            yield [flow for _, flow in sorted(lab.items())], seed
         return
     if wanted.differing is not None:
         # The first run of a cell is that of `--missing`.
@@ -278,7 +328,14 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
         cells = [cell for cell in cells if cell in differing]
     runs = wanted.repetitions if wanted.differing is None else wanted.differing
     for seed in range(wanted.seed, wanted.seed + runs):
-        flows = [(cell, replica) for replica in range(wanted.replicas) for cell in cells if replica == 0 or cell.loss]
+        # On the virtual clock a path without random losses is the same again, but for the phases that BBR draws.
+        again = wanted.clock == "programs" and seed > wanted.seed
+        flows = [
+            (cell, replica)
+            for replica in range(wanted.replicas)
+            for cell in cells
+            if cell.loss or (replica == 0 and not again)
+        ]
         for batch in ([flow] for flow in flows) if wanted.alone else batches(flows):
             if (lab_name(batch), wanted.clock, processing, seed) not in known:
                 yield batch, seed
@@ -306,7 +363,12 @@ def _run_of(row: Mapping[str, Any]) -> tuple[str, Clock, str | None, int]:
 def main() -> int:
     """Measure what was asked for; every lab's rows are on disk before the next one starts."""
     parser = argparse.ArgumentParser(prog="python -m bench.tcp_grid", description="Measure one TCP flow on a grid.")
-    parser.add_argument("--clock", choices=("wall", "virtual"), default="wall")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "virtual", "programs"),
+        default="wall",
+        help="wall: Linux in real hosts; programs: Linux on the virtual clock; virtual: the model",
+    )
     parser.add_argument(
         "--json", type=Path, required=True, metavar="FILE", help="where the rows go; rows there are kept"
     )
@@ -317,7 +379,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE,...", help="such as rate_mbit=2,10")
     parser.add_argument("--processing", choices=tuple(PROCESSING), default="measured", help="of model hosts")
     parser.add_argument("--alone", action="store_true", help="a lab for each flow, when the machine is quiet")
-    parser.add_argument("--twins", action="store_true", help="the labs that FILE has of the wall clock, on the virtual")
+    parser.add_argument("--twins", action="store_true", help="the labs that FILE has of Linux, with the model")
     parser.add_argument("--missing", action="store_true", help="only cells of which FILE has no run of this clock yet")
     parser.add_argument(
         "--differing", type=int, metavar="N", help="N runs of cells that FILE has and where the clocks differ"
@@ -339,6 +401,7 @@ def main() -> int:
         there = {cell_of(row) for row in rows if row["clock"] == wanted.clock and kept(row)}
         cells = [cell for cell in cells if cell not in there]
     known["machines"].append(describe())
+    machine = len(known["machines"]) - 1
     until = time.monotonic() + 60 * wanted.minutes
     quiet = Quiet(_PATIENCE_S)
     for batch, seed in _labs(wanted, cells, rows):
@@ -349,6 +412,7 @@ def main() -> int:
             if wanted.alone and wanted.clock == "wall":
                 quiet.wait()
             found = measure(batch, wanted.clock, seed, wanted.short, wanted.processing)
+            found = [{**row, "machine": machine} for row in found]
             print(_line(found), flush=True)
             if all(map(kept, found)):
                 break

@@ -9,6 +9,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 import pytest
+from kernels_here import needs_a_kernel
 
 from bench import host_turnaround, tcp_grid, tcp_grid_table
 from bench.host_turnaround import Frame, turnarounds_us
@@ -264,3 +265,33 @@ def test_a_flow_alone_is_measured_until_its_lab_keeps_its_schedule_and_then_neve
         assert len(asked) == expected_runs
         (kept,) = json.loads(path.read_text())["rows"]
         assert kept["fidelity"]["verdict"] == verdict
+
+
+def test_only_random_losses_are_drawn_again_on_the_virtual_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[float, int]] = []
+
+    def measured(flows: list[Any], clock: str, seed: int, *_: object) -> list[dict[str, Any]]:
+        ((cell, replica),) = flows
+        asked.append((cell.loss, seed))
+        told = {"clock": clock, "processing": None, "seed": seed, "replica": replica, "lab": tcp_grid.lab_name(flows)}
+        return [{**row(cell, 1e6), **told}]
+
+    monkeypatch.setattr(tcp_grid, "measure", measured)
+    only = ["--only", "rate_mbit=2", "--only", "rtt_ms=10", "--only", "buffer_bdp=4.0", "--only", "algorithm=reno"]
+    words = ["tcp_grid", "--clock", "programs", "--alone", "--repetitions", "3", "--json", str(tmp_path / "g"), *only]
+    monkeypatch.setattr("sys.argv", words)
+    for _ in range(2):
+        assert tcp_grid.main() == 0
+        assert sorted(asked) == [(0.0, 1), *((loss, seed) for loss in (0.001, 0.01) for seed in (1, 2, 3))]
+    assert {one["machine"] for one in json.loads((tmp_path / "g").read_text())["rows"]} == {0}
+
+
+@needs_a_kernel
+def test_linux_on_the_virtual_clock_fills_a_line_and_is_the_same_twice() -> None:
+    cell = Cell(2, 10, 4.0, 0.0, "reno")
+    (first,), (second,) = (measure([(cell, 0)], "programs", 1, short=True) for _ in range(2))
+    # 1448 of 1538 bytes are payload: 1.883 Mbit/s.
+    assert 1.8e6 < first["goodput_bps"] <= 1.884e6
+    assert (first["goodput_bps"], first["trace"]) == (second["goodput_bps"], second["trace"])

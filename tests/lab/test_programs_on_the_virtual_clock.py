@@ -110,6 +110,13 @@ def test_programs_are_fed_and_read_while_time_passes() -> None:
             lab["h1"].run("sleep 60", timeout="3 s")
 
 
+def test_tcp_has_the_buffers_of_a_machine_and_not_of_the_guests_little_memory() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        told = lab["h1"].run("cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_wmem", check=True).stdout
+        assert [line.split()[2] for line in told.splitlines()] == ["33554432", "4194304"]
+        assert re.match(r"\d+\.\d+", lab.started["kernel"])
+
+
 def test_what_a_program_does_wrong_is_told() -> None:
     with two_hosts().simulate(hosts="programs") as lab:
         with pytest.raises(LabError, match="no such program") as missing:

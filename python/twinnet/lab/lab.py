@@ -16,6 +16,7 @@ from typing import IO, Any, Literal
 from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
+from twinnet.guest import needed
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
 from twinnet.lab.interfaces import RealInterfaces
@@ -83,8 +84,8 @@ class Lab(AnswersToMininet):
     clock
         ``wall``, ``virtual`` or ``real``.
     started
-        What the lab told when it started: ``hosts``, ``setup_ms``, and on the wall clock ``pid``, ``interface``,
-        ``realtime``, ``fabric_threads``.
+        What the lab told when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
+        ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``.
     """
 
     shares_files: bool = True
@@ -166,13 +167,16 @@ class Lab(AnswersToMininet):
             spec["static_neighbours"] = True
         if self.clock == "virtual":
             begin_s = time.monotonic()
-            self._connection = VirtualConnection(spec, guest_settings() if self._programs else None)
+            kernel = needed() if self._programs else None
+            self._connection = VirtualConnection(spec, guest_settings(kernel) if kernel is not None else None)
             controllers.start_in_lockstep(self._connection, spec)
             self._controllers = controllers
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
+            if kernel is not None:
+                self.started = {**self.started, "kernel": kernel.version}
             return self
         self._open_vswitch = Instance(spec["nodes"])
         self._controllers = controllers

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from twinnet.errors import LabError
-from twinnet.guest import needed
+from twinnet.guest import Kernel
 from twinnet.lab_process.job import DEVNULL, PIPE, Ending, Job, Stream
 from twinnet.units import duration_ps
 
@@ -33,20 +33,12 @@ _PATIENCE_S = 4.5
 _PIECE = 1 << 16
 
 
-def guest_settings() -> dict[str, Any]:
-    """Return the settings of a guest on this machine.
-
-    Raises
-    ------
-    KernelMissing
-        There is no kernel for it.
-    KernelUnusable
-        Programs on the virtual clock cannot run in the one that there is.
-    """
+def guest_settings(kernel: Kernel) -> dict[str, Any]:
+    """Return the settings of a guest with this kernel."""
     from twinnet import _core
 
     return {
-        "kernel": str(needed().path),
+        "kernel": str(kernel.path),
         "python": sys.executable,
         "module": str(_core.__file__),
         "memory_bytes": _MEMORY_BYTES,

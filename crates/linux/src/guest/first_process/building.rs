@@ -18,6 +18,11 @@ use crate::kernel::namespace::{own_network_namespace, set_parameters, LINK_LOCAL
 use crate::kernel::netlink::{LinkSettings, Netlink, LOOPBACK};
 use crate::service::LabError;
 
+/// TCP's buffers: least, usual and greatest, in bytes. A kernel derives the greatest from the machine's memory: these
+/// are those of a machine with 4 GB or more (`tcp_init` in Linux), and not of the little that a guest has.
+const TCP_BUFFERS: [(&str, &str); 2] =
+    [("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 33554432"), ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304")];
+
 /// Reads what the lab gives.
 pub fn read(given: &Path) -> Result<Given, LabError> {
     let text = fs::read(given).map_err(|error| failed("reading the network", &error))?;
@@ -99,6 +104,9 @@ fn build(host: &HostSpec, attachment: impl Fn(usize) -> Option<Attachment>) -> R
     let write = |path: &str, value: &str| fs::write(path, value).map_err(|error| (format!("setting {path}"), error));
     write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")?;
     write("/proc/sys/net/ipv4/tcp_orphan_retries", ORPHAN_RETRIES)?;
+    for (path, bytes) in TCP_BUFFERS {
+        write(path, bytes)?;
+    }
     let mut netlink = Netlink::open().map_err(|error| ("opening a netlink socket".to_owned(), error))?;
     netlink.up(LOOPBACK, "lo");
     for (number, port) in host.ports.iter().enumerate() {
