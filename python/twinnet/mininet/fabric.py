@@ -11,10 +11,12 @@ import contextlib
 import os
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from twinnet.errors import TwinnetError
 from twinnet.mininet import rtnetlink
 from twinnet.mininet.advice import Advice
 from twinnet.mininet.fabric_plan import BarePort, Line, Plan, SwitchPlan
@@ -25,6 +27,7 @@ from twinnet.mininet.log import debug
 if TYPE_CHECKING:
     from twinnet.mininet.base_node import Node
     from twinnet.mininet.link import Intf, Link
+    from twinnet.results.fidelity import FidelityRecord
 
 __all__ = ["FABRIC", "Fabric", "Wire"]
 
@@ -58,7 +61,16 @@ class _State:
 
 
 class Fabric:
-    """The fabric of this process; the module's `FABRIC` is the only one."""
+    """The fabric of this process; the module's `FABRIC` is the only one.
+
+    Attributes
+    ----------
+    records
+        What each fabric that has ended measured of itself, of those that moved frames.
+    line_counts
+        What lines carried until then, in the counters of the lab protocol, by the interfaces at the sending and the
+        receiving end.
+    """
 
     def __init__(self) -> None:
         self.advice: Advice = Advice()
@@ -70,6 +82,8 @@ class Fabric:
         self._owner = os.getpid()
         self._wires_made = 0
         self._hidden: int | None = None
+        self.records: list[FidelityRecord] = []
+        self.line_counts: dict[tuple[str, str], Counter[str]] = {}
 
     @property
     def process(self) -> FabricProcess | None:
@@ -229,11 +243,29 @@ class Fabric:
             plan = self._plan()
             flows = self._process.flows() if self._process is not None else {}
             if self._process is not None:
+                self._keep_record(self._process)
                 self._process.end()
                 self._process = None
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")
                 self._process = FabricProcess(plan, flows)
+
+    def _keep_record(self, process: FabricProcess) -> None:
+        with contextlib.suppress(TwinnetError):
+            record = process.record()
+            if record.handed_over:
+                self.records.append(record)
+            for ends, counters in process.line_counters():
+                self.line_counts.setdefault(ends, Counter()).update(counters)
+
+    def flows(self, switch: str) -> list[str]:
+        """Return the flows of `switch`, as lines that add them."""
+        process = self.process
+        return process.flows().get(switch, []) if process is not None else []
+
+    def is_down(self, intf: Intf) -> bool:
+        """Return whether the interface was taken down."""
+        return intf.name in self._state.down
 
     def _plan(self) -> Plan:
         switches = {

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from twinnet.mininet.tool_doors import ToolDoors
 if TYPE_CHECKING:
     from twinnet.lab_process.connection import LabRequests
     from twinnet.mininet.link import Intf
+    from twinnet.results.fidelity import FidelityRecord
 
 __all__ = ["FabricProcess"]
 
@@ -60,6 +61,7 @@ class FabricProcess:
 
     def __init__(self, plan: Plan, flows: dict[str, list[str]]) -> None:
         self.spec: dict[str, Any] = plan.spec(flows)
+        self._plan = plan
         self._ended = threading.Event()
         self._process = LabProcess(None)
         try:
@@ -169,6 +171,22 @@ class FabricProcess:
                     rows = self.lab.request("ports")
                     return dict(next(row["counters"] for row in rows if row["port"] == port))
         return {}
+
+    def line_counters(self) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
+        """Yield the interfaces at the sending and the receiving end of each line, with the line's counters."""
+        rows = {row["port"]: row["counters"] for row in self.lab.request("ports")}
+        nodes = {node["name"]: node for node in self.spec["nodes"]}
+        for link, (at_b, at_a, _, _) in zip(self.spec["links"], self._plan.links(), strict=False):
+            names = {"a": at_a.name if at_a is not None else "(outside)", "b": at_b.name}
+            for end, far in ("ab", "ba"):
+                port = nodes[link[end]["node"]]["ports"][link[end]["port"]]["name"]
+                yield (names[end], names[far]), dict(rows[port])
+
+    def record(self) -> FidelityRecord:
+        """Return what the fabric measured of itself."""
+        from twinnet.results.fidelity import FidelityRecord
+
+        return FidelityRecord.from_spec(dict(self.lab.request("fidelity")))
 
     def set_queue(self, port: str, queue: dict[str, Any] | None) -> None:
         """Give the port of a switch of that interface's name another queue."""

@@ -20,6 +20,7 @@ from twinnet.mininet.log import debug, error, info, output, warn
 from twinnet.mininet.measuring import Measuring
 from twinnet.mininet.node import Controller, DefaultController, Host, OVSKernelSwitch
 from twinnet.mininet.nodelib import NAT
+from twinnet.mininet.outcome import OUTCOME
 from twinnet.mininet.switch_database import serve
 from twinnet.mininet.term import cleanUpScreens, makeTerms
 from twinnet.mininet.topo import Topo
@@ -151,6 +152,7 @@ class Mininet(Measuring):
         self.terms: list[Popen[Any]] = []
         Mininet.init()
         self.built: bool = False
+        OUTCOME.begins(self)
         if topo and build:
             self.build()
 
@@ -448,6 +450,7 @@ class Mininet(Measuring):
 
     def stop(self) -> None:
         """Stop controllers, links, switches and hosts."""
+        OUTCOME.ends(self)
         info(f"*** Stopping {len(self.controllers)} controllers\n")
         for controller in self.controllers:
             info(controller.name + " ")

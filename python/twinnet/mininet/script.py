@@ -2,48 +2,84 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
 import types
+from collections.abc import Sequence
 from pathlib import Path
 
+from twinnet.errors import BadFile
 from twinnet.interpreter import PYTHON
 from twinnet.mininet import machine, names
 from twinnet.mininet.advice import STRICT_VARIABLE
+from twinnet.mininet.python2 import for_python_3
+from twinnet.mininet.wishes import EXPORT_VARIABLE, PYTHON_2_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
 
 __all__ = ["main", "run"]
+
+_MINIEDIT = ".mn"
+_REMEDY = "run it with --fix-prints, which converts statements and names in memory, or convert it with 2to3 -w"
 
 _PRINT = re.compile(r"^\s*print\s+[^(=\s]|^\s*except\s+\w+\s*,\s*\w+\s*:|^\s*raise\s+\w+\s*,", re.MULTILINE)
 
 
-def run(script: str, arguments: list[str], strict: bool = False) -> int:
+def run(
+    script: str,
+    arguments: Sequence[str],
+    strict: bool = False,
+    export: str | None = None,
+    report: str | None = None,
+    python_2: bool = False,
+) -> int:
     """Run the script `script` in a machine of its own, and return its status.
 
     Parameters
     ----------
     script
-        Its path.
+        Its path; a name that ends in ``.mn`` is a file of MiniEdit, whose network is started with the prompt.
     arguments
         What it gets.
     strict
         Whether what Mininet would ignore is an error.
+    export
+        A file that its network is written to, in the form of twinnet's network files.
+    report
+        A file that a page about the run is written to.
+    python_2
+        Whether it is written for Python 2, and is converted in memory.
 
     Raises
     ------
+    BadFile
+        A file cannot be written where it is to be.
     LabError
         As :func:`twinnet.mininet.machine.run`.
     """
-    command = [*PYTHON, "-m", "twinnet.mininet.script", script, *arguments]
-    return machine.run(command, {STRICT_VARIABLE: "1"} if strict else None)
+    variables = {SCRIPT_VARIABLE: Path(script).name}
+    for variable, wanted in ((STRICT_VARIABLE, strict), (PYTHON_2_VARIABLE, python_2)):
+        variables |= {variable: "1"} if wanted else {}
+    for variable, file in ((EXPORT_VARIABLE, export), (REPORT_VARIABLE, report)):
+        if file is not None:
+            path = Path(file).absolute()
+            if not path.parent.is_dir():
+                raise BadFile(f"{file} cannot be written: there is no folder {path.parent}", "make the folder first")
+            variables[variable] = str(path)
+    return machine.run([*PYTHON, "-m", "twinnet.mininet.script", script, *arguments], variables)
 
 
 def main(arguments: list[str]) -> int:
     """Execute the script ``arguments[0]`` as ``__main__``, and return the status that its end means."""
+    from twinnet.mininet.outcome import OUTCOME
+
     names.install()
+    OUTCOME.take_wishes(os.environ)
     path = arguments[0]
+    if path.endswith(_MINIEDIT):
+        return _opened(path)
     try:
-        source = Path(path).read_bytes()
+        source: bytes | str = Path(path).read_bytes()
     except OSError as refused:
         print(f"twinnet: {path}: {refused.strerror}", file=sys.stderr)
         return 2
@@ -53,12 +89,15 @@ def main(arguments: list[str]) -> int:
     module.__file__ = path
     module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
+    old = _PRINT.search(source.decode(errors="replace")) is not None
+    if os.environ.get(PYTHON_2_VARIABLE) == "1":
+        source = for_python_3(source.decode(errors="replace"))
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as fault:
         traceback.print_exception(fault, limit=0)
-        if _PRINT.search(source.decode(errors="replace")):
-            print(f"twinnet: {path} is written for Python 2: convert it with 2to3 -w {path}", file=sys.stderr)
+        if old:
+            print(f"twinnet: {path} is written for Python 2: {_REMEDY}", file=sys.stderr)
         return 1
     try:
         exec(code, module.__dict__)
@@ -69,6 +108,17 @@ def main(arguments: list[str]) -> int:
         traceback.print_exception(type(raised), raised, own.tb_next if own is not None else None)
         return 130 if isinstance(raised, KeyboardInterrupt) else 1
     return 0
+
+
+def _opened(path: str) -> int:
+    """Open a file of MiniEdit."""
+    from twinnet.mininet import miniedit
+
+    try:
+        return miniedit.run(Path(path))
+    except BadFile as refused:
+        print(f"twinnet: {refused}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

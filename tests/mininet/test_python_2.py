@@ -1,0 +1,55 @@
+"""Scripts for Python 2: what is mechanical is converted, and everything else is left as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import twinnet
+from twinnet.mininet.python2 import for_python_3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("print 'a', 1,\n", "print('a', 1, end=' ')\n"),
+        ("print\n", "print()\n"),
+        ("print ('x')\n", "print ('x')\n"),
+        ("print ('x %d') % 3\n", "print(('x %d') % 3)\n"),
+        ("print >>sys.stderr, 'e'; print 'b'\n", "print('e', file=sys.stderr); print('b')\n"),
+        ("if a <> 3: print 'no'  # why\n", "if a != 3: print('no')  # why\n"),
+        ("print 'a', \\\n  2\n", "print('a', \\\n  2)\n"),
+        ("print.x = 1\n", "print.x = 1\n"),
+        ("print('a', file=f)\n", "print('a', file=f)\n"),
+        ("except (A, B), e:\n", "except (A, B) as e:\n"),
+        ("raise E, 'bad'\n", "raise E('bad')\n"),
+        ("raise E, 'bad', tb\n", "raise E('bad').with_traceback(tb)\n"),
+        ("exec code in ns\n", "exec(code, ns)\n"),
+        ("x = `y` + `z`\n", "x = repr(y) + repr(z)\n"),
+        ("os.chmod(f, 0755); n = 10L; z = 0\n", "os.chmod(f, 0o755); n = 10; z = 0\n"),
+        ("d.has_key(1) and d.iteritems()\n", "d.__contains__(1) and d.items()\n"),
+        ("raw_input(unicode(1))\n", "input(str(1))\n"),
+        ("import os, Queue\n", "import os, queue as Queue\n"),
+        ("from StringIO import StringIO\n", "from io import StringIO\n"),
+        ("if a:\n\tb\n        c\n", "if a:\n        b\n        c\n"),
+        ('s = """print \'a\'\n\tb""" # print \'c\'\n', 's = """print \'a\'\n\tb""" # print \'c\'\n'),
+        ("f = lambda a: a\nd = {'print': 1}\n", "f = lambda a: a\nd = {'print': 1}\n"),
+    ],
+)
+def test_statements_names_and_literals_are_spelt_as_python_3_has_them(old: str, new: str) -> None:
+    assert for_python_3(old) == new
+
+
+@pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+def test_a_script_for_python_2_runs_with_the_option_and_is_answered_without_it(tmp_path: Path) -> None:
+    script = tmp_path / "old.py"
+    script.write_text(
+        "from mininet.net import Mininet\nnet = Mininet(controller=None)\nh = net.addHost('h1')\n"
+        "try:\n\traise ValueError, 'no'\nexcept ValueError, e:\n\tprint 'caught', e\nprint h.cmd('echo hi'),\n"
+    )
+    done = twinnet("mininet", "--fix-prints", str(script))
+    assert done.stdout.split() == ["caught", "no", "hi"], done.stderr
+    refused = twinnet("mininet", str(script))
+    assert refused.returncode == 1
+    assert "run it with --fix-prints" in refused.stderr
