@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from twinnet.results.fidelity import FidelityRecord, Thresholds
     from twinnet.traffic import apps
     from twinnet.traffic import distributions as processes
+    from twinnet.traffic.congestion import CongestionControl
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CongestionControl",
     "DeliveryTrace",
     "FidelityRecord",
     "GilbertElliott",
@@ -91,6 +93,7 @@ _MODULES = {
     "units": "units",
 }
 _HOMES = {
+    "CongestionControl": "traffic.congestion",
     "DeliveryTrace": "deliveries",
     "FidelityRecord": "results.fidelity",
     "GilbertElliott": "network.impairments",

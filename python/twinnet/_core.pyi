@@ -1,6 +1,6 @@
 """The compiled part of the package, written in Rust. Private: its names may change without notice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -264,6 +264,66 @@ class SocketAgent:
 
     def close(self) -> None:
         """End the thread and close all sockets."""
+
+@final
+class Acknowledgement:
+    """What acknowledgements told: of one, or of all since the last call where that comes once a round trip."""
+
+    @property
+    def now_s(self) -> float:
+        """The lab's time in seconds."""
+
+    @property
+    def acknowledged(self) -> int:
+        """Segments newly acknowledged cumulatively."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments newly acknowledged, cumulatively or selectively."""
+
+    @property
+    def lost(self) -> int:
+        """Segments newly found lost."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight now."""
+
+    @property
+    def round_trip_s(self) -> float | None:
+        """The newest round trip in seconds, or the least since the last call; ``None`` where none was measured."""
+
+    @property
+    def least_round_trip_s(self) -> float | None:
+        """The least round trip of the connection in the last 300 s, in seconds."""
+
+    @property
+    def smoothed_round_trip_s(self) -> float | None:
+        """The smoothed round trip (RFC 6298) in seconds."""
+
+    @property
+    def rate_bps(self) -> float | None:
+        """The delivery rate of payload in bits per second (draft-cheng-iccrg-delivery-rate-estimation)."""
+
+    @property
+    def app_limited(self) -> bool:
+        """True if the app, and not the network, limited that rate."""
+
+    @property
+    def window_limited(self) -> bool:
+        """True if the window limited the sender."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """True while losses are repaired."""
+
+    @property
+    def segment_bytes(self) -> int:
+        """The payload of a full segment."""
+
+def register_congestion_control(name: str, start: Callable[[int, int], object]) -> None:
+    """Let model hosts of this process use the congestion control `name`, of 1 to 15 letters. For each connection
+    `start` is called with the initial window in segments and a seed. Raises `ValueError` for a name that cannot be."""
 
 @final
 class VirtualLab:

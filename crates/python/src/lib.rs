@@ -7,6 +7,8 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod own_code;
+mod own_congestion;
 mod settings;
 mod sockets;
 mod theory;
@@ -39,6 +41,8 @@ mod _core {
     use super::openflow::{
         openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
     };
+    #[pymodule_export]
+    use super::own_congestion::{register_congestion_control, Acknowledgement};
     #[pymodule_export]
     use super::settings::{check_app, check_queue, vocabulary};
     #[pymodule_export]

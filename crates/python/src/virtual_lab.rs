@@ -14,6 +14,7 @@ use twinnet_linux::guest::{GuestSettings, Machine};
 use twinnet_linux::wall::capture::Paths;
 
 use crate::lab::core_error;
+use crate::own_code;
 
 /// The interval at which a request that takes long looks for an interruption.
 const LOOK: Duration = Duration::from_millis(50);
@@ -68,10 +69,11 @@ impl VirtualLab {
                         return true;
                     }
                 }
-                limit.is_some_and(|limit| now.duration_since(begin) >= limit)
+                own_code::has_failed() || limit.is_some_and(|limit| now.duration_since(begin) >= limit)
             };
             let mut lab = self.lab()?;
-            lab.request(request, &mut pause).map_err(core_error)
+            let answer = lab.request(request, &mut pause).map_err(core_error);
+            own_code::take_failure().map_or(answer, Err)
         })?;
         match interrupted {
             Some(error) => Err(error),
@@ -147,6 +149,7 @@ type ToController<'py> = (u64, Bound<'py, PyBytes>, Option<String>);
 impl VirtualLab {
     /// The lab, unless a panic in another thread has left it in an unknown state: better none than a wrong answer.
     fn lab(&self) -> PyResult<MutexGuard<'_, twinnet_lab::VirtualLab>> {
+        own_code::refuse_while_running()?;
         self.0.lock().map_err(|_| PyValueError::new_err("the lab has failed: make a new one"))
     }
 }

@@ -198,4 +198,4 @@ class VirtualConnection:
             return call()
         except self._refusal as error:
             name, message, remedy = error.args
-            raise LabError(message, remedy, name) from None
+            raise LabError(message, remedy, name) from error.__cause__

@@ -9,6 +9,7 @@ from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
 from twinnet.study.own_metric import OwnMetric
 from twinnet.study.specification import Measurement, Traffic
+from twinnet.traffic.congestion import brought
 from twinnet.units import format_duration, format_rate, format_size
 
 __all__ = ["method_paragraphs", "parameter_rows", "traffic_rows"]
@@ -231,7 +232,9 @@ def _sent(entry: Traffic) -> str:
     if sends.get("count", 1) > 1:
         said += f", {sends['count']} times"
     if entry.congestion_control is not None:
-        said += f", {entry.congestion_control}"
+        own = brought(entry.congestion_control)
+        of_file = f" (the own congestion control {own.name}, {own.file} with the SHA-256 {own.sha256})" if own else ""
+        said += f", {entry.congestion_control}{of_file}"
     return said + (f", port {entry.port}" if entry.port is not None else "")
 
 

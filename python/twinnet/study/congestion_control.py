@@ -8,6 +8,7 @@ from pathlib import Path
 from twinnet.errors import NotAvailable
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.specification import USUAL_CONGESTION_CONTROL
+from twinnet.traffic.congestion import brought
 
 __all__ = ["controls_of", "for_this_machine", "told_controls"]
 
@@ -38,7 +39,9 @@ def told_controls(study: Study) -> str | None:
             for name, told in by_traffic.items()
             for control, levels in told.items()
         )
-    return f"TCP congestion control: {said}; the same on both clocks."
+    own = [f"{control} is {one.name}" for control in controls if (one := brought(control))]
+    where = f"{', '.join(own)}, on the virtual clock only" if own else "the same on both clocks"
+    return f"TCP congestion control: {said}; {where}."
 
 
 def _at(levels: Sequence[str]) -> str:
@@ -98,18 +101,23 @@ def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tu
     if study.specification.congestion_control is not None:
         named.add(study.specification.congestion_control)
     refused = [one for one in missing if one in named]
+    if own := brought(refused[0] if refused else None):
+        raise NotAvailable(
+            f"the congestion control {own.name} is your own: model hosts on the virtual clock have it",
+            "simulate with --clock virtual",
+        )
     if refused:
         raise NotAvailable(
             f"this machine's kernel has no TCP congestion control {refused[0]!r}; it has {', '.join(has)}",
             f"modprobe tcp_{refused[0]}, name one that it has, or simulate with --clock virtual",
         )
-    own = [one for one in (*_words(_OF_KERNEL), "reno") if one in MODELLED and one in has]
-    if not own:
+    kernels = [one for one in (*_words(_OF_KERNEL), "reno") if one in MODELLED and one in has]
+    if not kernels:
         raise NotAvailable(
             f"this machine's kernel has none of the TCP congestion controls of model hosts: {', '.join(MODELLED)}",
             f"modprobe tcp_{USUAL_CONGESTION_CONTROL}, or simulate with --clock virtual",
         )
-    changed = with_changes(study, {KEY: own[0]})
+    changed = with_changes(study, {KEY: kernels[0]})
     pinned = [one for one in controls_of(changed) if one not in has]
     if pinned:
         raise NotAvailable(
@@ -117,4 +125,4 @@ def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tu
             f"modprobe tcp_{pinned[0]}, or simulate with --clock virtual",
         )
     told = f"This machine's kernel has no TCP congestion control {USUAL_CONGESTION_CONTROL!r}."
-    return changed, f"{told} Traffic that names none uses {own[0]} on both clocks."
+    return changed, f"{told} Traffic that names none uses {kernels[0]} on both clocks."

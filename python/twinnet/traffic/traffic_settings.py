@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from twinnet.errors import BadValue
 from twinnet.ranges import LONGEST_RUN_PS, LONGEST_WAY_PS, SHORTEST_INTERVAL_PS
 from twinnet.settings import Described, Flag, Number, OneOf, Setting, Whole, duration, rate, settings_of, size
+from twinnet.traffic.congestion import CongestionControl as OwnClass
+from twinnet.traffic.congestion import name_of_class
 from twinnet.traffic.distributions import Distribution, OnOff
 from twinnet.traffic.files import read_frame_sizes, read_trace
 from twinnet.units import Bytes, Duration, Picoseconds, Rate, Size, duration_ps, size_bytes
@@ -117,15 +119,20 @@ class CongestionControlName(Setting):
     """The name of a congestion control, as kernels have them."""
 
     def read(self, value: object, what: str) -> str:
-        """Return the name."""
-        fits = isinstance(value, str) and 1 <= len(value) <= 15 and value.isascii() and value.isprintable()
-        if not fits or " " in str(value):
-            raise self.error(f"{value!r} is no congestion control; a name such as cubic is allowed")
-        return str(value)
+        """Return the name; a class of one's own is made known for it."""
+        if isinstance(value, type) and issubclass(value, OwnClass):
+            return name_of_class(value)
+        name = value if isinstance(value, str) else ""
+        if not (1 <= len(name) <= 15 and name.isascii() and name.isprintable()) or {" ", ":"} & set(name):
+            raise self.error(
+                f"{value!r} is no congestion control; a name such as cubic is allowed, in studies module:Class, and in "
+                "Python a class derived from tn.CongestionControl"
+            )
+        return name
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema: a short text."""
-        return {"type": "string", "minLength": 1, "maxLength": 15}
+        """Return the JSON schema: a text, which in studies may be the name of a class."""
+        return {"type": "string", "minLength": 1, "maxLength": 200}
 
 
 def _or_file(entry: dict[str, Any]) -> dict[str, Any]:
@@ -255,8 +262,8 @@ OnOffPeriods = Annotated[OnOff | Mapping[str, Mapping[str, object]], Periods()]
 """Periods of talk and of silence."""
 Switch = Annotated[bool, Flag(BadValue)]
 """True or false."""
-CongestionControl = Annotated[str, CongestionControlName()]
-"""A congestion control by name, such as ``cubic``."""
+CongestionControl = Annotated[str | type[OwnClass], CongestionControlName()]
+"""A congestion control by name, such as ``cubic``, or a class of one's own."""
 TraceOfDatagrams = Annotated[Sequence[tuple[Duration, Size]] | str | os.PathLike[str], TraceEntries()]
 """A gap and a payload for each datagram, or the path of a file of them."""
 FrameSizes = Annotated[Sequence[Size] | str | os.PathLike[str], FrameEntries()]

@@ -8,6 +8,7 @@ mod cubic;
 mod filter;
 mod hystart;
 mod new_reno;
+mod own;
 mod window;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use filter::Windowed;
 pub use new_reno::NewReno;
+pub use own::{register, Start, LONGEST_NAME};
 
 /// An algorithm, by the name that Linux gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,12 +34,19 @@ pub enum Algorithm {
     Reno,
     /// BBR version 1.
     Bbr,
+    /// One that was [`register`]ed, by its place.
+    #[serde(skip)]
+    Own(u32),
 }
 
 impl Algorithm {
-    /// The algorithm of that name (`cubic`, `reno`, `bbr`).
+    /// The algorithm of that name: `cubic`, `reno`, `bbr`, or one that was [`register`]ed.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
+        Self::built_in(name).or_else(|| own::place(name).map(Self::Own))
+    }
+
+    fn built_in(name: &str) -> Option<Self> {
         match name {
             "cubic" => Some(Self::Cubic),
             "reno" => Some(Self::Reno),
@@ -54,6 +63,9 @@ impl Algorithm {
             Self::Cubic => Box::new(Cubic::new(initial_window)),
             Self::Reno => Box::new(NewReno::new(initial_window)),
             Self::Bbr => Box::new(Bbr::new(initial_window, random)),
+            // What was registered stays so.
+            Self::Own(place) => own::start(place, initial_window, random)
+                .unwrap_or_else(|| Box::new(Cubic::new(initial_window))),
         }
     }
 }

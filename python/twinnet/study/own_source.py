@@ -1,0 +1,127 @@
+"""Python of a study's own, named in it as ``module:name``: a file beside the study's, or a module that is installed.
+
+Reading a study does not run it: that happens when a run or a value needs it. Its source is kept with the results, and
+reports tell its hash.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from twinnet.errors import did_you_mean
+from twinnet.traffic.congestion import OwnControl, bring
+
+__all__ = ["OWN_NAME", "OwnSource", "bring_control", "find_own"]
+
+OWN_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class OwnSource:
+    """The source of a function or a class.
+
+    Attributes
+    ----------
+    name
+        As the study names it: ``module:name``.
+    file
+        The file that it is in.
+    source
+        The text of that file.
+    """
+
+    name: str
+    file: str
+    source: str
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the source."""
+        return hashlib.sha256(self.source.encode()).hexdigest()
+
+    def load(self) -> object:
+        """Run the source, once for each text, and return what `name` names in it."""
+        module = _modules.get(self.sha256)
+        if module is None:
+            module = ModuleType(f"twinnet_own_{self.sha256[:12]}")
+            module.__file__ = self.file
+            # Classes with annotations look their module up.
+            sys.modules[module.__name__] = module
+            exec(compile(self.source, self.file, "exec"), module.__dict__)
+            _modules[self.sha256] = module
+        return getattr(module, self.name.partition(":")[2])
+
+
+_modules: dict[str, ModuleType] = {}
+"""The modules that were run, by the hash of their source."""
+
+
+def find_own(name: str, beside: Mapping[str, str], what: str, example: str) -> tuple[str, str]:
+    """Find the file and the source of `name`, without running it.
+
+    Parameters
+    ----------
+    name
+        ``module:name``.
+    beside
+        The files beside the study's.
+    what, example
+        Of a message: what `name` should be, and one such.
+
+    Raises
+    ------
+    ValueError
+        There is no such module, or it defines no such name; the message says where it was looked for.
+    """
+    found = OWN_NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name!r} is no {what}; write module:name, such as {example}")
+    module, wanted = found.groups()
+    file, source = _source(module, beside)
+    try:
+        tree = ast.parse(source, file)
+    except SyntaxError as error:
+        raise ValueError(f"{file}, line {error.lineno}: {error.msg}") from None
+    known = [one.name for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    known += [
+        target.id
+        for one in tree.body
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    ]
+    if wanted not in known:
+        raise ValueError(f"{file} defines no {wanted!r}; {did_you_mean(wanted, known, f'write a {what}')}")
+    return file, source
+
+
+def bring_control(name: str, beside: Mapping[str, str]) -> str:
+    """Find the congestion control `name`; return the name by which TCP of model hosts knows it. Raises as
+    :func:`find_own`."""
+    own = OwnSource(name, *find_own(name, beside, "congestion control", "mine:Timid"))
+    return bring(OwnControl(own.name, own.file, own.sha256, own.load))
+
+
+def _source(module: str, beside: Mapping[str, str]) -> tuple[str, str]:
+    missing = ""
+    if "." not in module:
+        try:
+            return f"{module}.py", beside[f"{module}.py"]
+        except ValueError as error:
+            missing = f": {error}"
+    try:
+        spec: Any = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not spec.origin or not str(spec.origin).endswith(".py"):
+        raise ValueError(f"there is no module {module!r}, beside the study's file or installed{missing}")
+    return str(spec.origin), Path(spec.origin).read_text(encoding="utf-8")
