@@ -226,7 +226,7 @@ def test_every_block_of_the_page_does_what_it_says(page: Path, scratch: Scratch)
             if not left_out:
                 assert matches(block.text, printed), f"{block.place}: printed\n{printed}\nnot\n{block.text}"
         elif block.language == "yaml":
-            check_yaml(block)
+            check_yaml(block, scratch.folder)
         elif block.language == "json":
             json.loads(block.text)
         elif any(block.note(name) is not None for name in CHECKS):
@@ -289,8 +289,8 @@ def parse_command(name: str, arguments: list[str]) -> None:
     command.make_context(name, arguments)
 
 
-def check_yaml(block: Block) -> None:
-    """Check a file, or a part of one in its place in a small whole one."""
+def check_yaml(block: Block, folder: Path) -> None:
+    """Check a file, with those in `folder` beside it, or a part of one in its place in a small whole one."""
     try:
         if block.note("link") is not None:
             link = {"between": ["h1", "s1"], **yaml.safe_load(block.text)}
@@ -307,7 +307,7 @@ def check_yaml(block: Block) -> None:
             whole["parameters"] = {name: it for name, it in whole.get("parameters", {}).items() if name in used}
             read_study(parse_yaml(json.dumps(whole), block.place), read_beside=reader_in(path.parent))
         elif block.text.lstrip().startswith("study:") or "\nstudy:" in block.text:
-            read_study(parse_yaml(block.text, block.place))
+            read_study(parse_yaml(block.text, block.place), read_beside=reader_in(folder))
         else:
             parse_network(block.text, block.place)
     except ValueError as error:
