@@ -258,7 +258,8 @@ fn segments(given: f64, what: &str) -> PyResult<u32> {
 
 fn pacing(given: f64) -> PyResult<Rate> {
     let allowed = given.is_finite() && (1.0..1e15).contains(&given);
-    allowed.then(|| Rate::from_bps(given as u64)).flatten().ok_or_else(|| {
-        PyValueError::new_err(format!("pacing_bps is {given}; a rate from 1 bit/s is allowed, or None"))
-    })
+    allowed
+        .then(|| Rate::from_bps(given as u64))
+        .flatten()
+        .ok_or_else(|| PyValueError::new_err(format!("pacing_bps is {given}; a rate from 1 bit/s is allowed, or None")))
 }

@@ -64,8 +64,9 @@ impl Algorithm {
             Self::Reno => Box::new(NewReno::new(initial_window)),
             Self::Bbr => Box::new(Bbr::new(initial_window, random)),
             // What was registered stays so.
-            Self::Own(place) => own::start(place, initial_window, random)
-                .unwrap_or_else(|| Box::new(Cubic::new(initial_window))),
+            Self::Own(place) => {
+                own::start(place, initial_window, random).unwrap_or_else(|| Box::new(Cubic::new(initial_window)))
+            }
         }
     }
 }
