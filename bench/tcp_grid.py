@@ -315,12 +315,13 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
     known = {_run_of(row) for row in rows if kept(row)}
     processing = wanted.processing if wanted.clock == "virtual" else None
     if wanted.twins:
-        labs: dict[tuple[str, int], dict[int, Flow]] = {}
+        labs: dict[tuple[str, int, bool], dict[int, Flow]] = {}
         for row in rows:
             if row["clock"] != "virtual" and (row["lab"], "virtual", processing, row["seed"]) not in known:
-                labs.setdefault((row["lab"], row["seed"]), {})[row["place"]] = (cell_of(row), row["replica"])
-        for (_, seed), lab in labs.items():
-            yield [flow for _, flow in sorted(lab.items())], seed
+                short = row["seconds"] < cell_of(row).seconds()
+                labs.setdefault((row["lab"], row["seed"], short), {})[row["place"]] = (cell_of(row), row["replica"])
+        for (_, seed, short), lab in labs.items():
+            yield [flow for _, flow in sorted(lab.items())], seed, short
         return
     if wanted.differing is not None:
         # The first run of a cell is that of `--missing`.
@@ -338,7 +339,7 @@ def _labs(wanted: argparse.Namespace, cells: Sequence[Cell], rows: Sequence[Mapp
         ]
         for batch in ([flow] for flow in flows) if wanted.alone else batches(flows):
             if (lab_name(batch), wanted.clock, processing, seed) not in known:
-                yield batch, seed
+                yield batch, seed, wanted.short
 
 
 def _differing(rows: Sequence[Mapping[str, Any]]) -> set[Cell]:
@@ -353,7 +354,8 @@ def _differing(rows: Sequence[Mapping[str, Any]]) -> set[Cell]:
     return found
 
 
-_Lab = tuple[list[Flow], int]
+_Lab = tuple[list[Flow], int, bool]
+"""The flows of a lab, its seed, and whether they last a third of the time."""
 
 
 def _run_of(row: Mapping[str, Any]) -> tuple[str, Clock, str | None, int]:
@@ -404,14 +406,14 @@ def main() -> int:
     machine = len(known["machines"]) - 1
     until = time.monotonic() + 60 * wanted.minutes
     quiet = Quiet(_PATIENCE_S)
-    for batch, seed in _labs(wanted, cells, rows):
+    for batch, seed, short in _labs(wanted, cells, rows):
         for _ in range(wanted.attempts if wanted.alone and wanted.clock == "wall" else 1):
             if time.monotonic() > until:
                 print("The time is used up; the same command goes on from here.")
                 return 1
             if wanted.alone and wanted.clock == "wall":
                 quiet.wait()
-            found = measure(batch, wanted.clock, seed, wanted.short, wanted.processing)
+            found = measure(batch, wanted.clock, seed, short, wanted.processing)
             found = [{**row, "machine": machine} for row in found]
             print(_line(found), flush=True)
             if all(map(kept, found)):

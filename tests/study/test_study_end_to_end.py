@@ -106,7 +106,7 @@ def test_the_same_command_again_makes_nothing_and_says_so(ran):
     [
         (("run", "no-such-study"), "neither a built-in study nor a study file"),
         (("run", "tcp-udp-queues", "--set", "link_rate=10"), "link_rate is a rate such as '1 Gbit'; '10' is a number"),
-        (("run", "tcp-udp-queues", "--clock", "virtual", "--set", "tools=programs"), "on the virtual clock"),
+        (("run", "tcp-udp-queues", "--clock", "virtual", "--interface", "tap"), "no interfaces of the kernel"),
         (("report", "nowhere"), "does not hold the results of a study"),
     ],
 )

@@ -236,11 +236,14 @@ def test_a_study_run_after_a_twin_is_reported_as_a_study(tmp_path: Path) -> None
     assert store.read_study().specification.clock == "virtual"
 
 
-def test_a_twin_of_real_programs_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_twin_of_real_programs_needs_a_kernel_for_the_virtual_clock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TWINNET_KERNEL", "/no/such/kernel")
     arguments = ["twin", "tcp-udp-queues", "--preset", "tiny", "--set", "tools=programs", "--out", str(tmp_path)]
-    assert command_line(arguments) == 2
+    assert command_line(arguments) == 1
     told = capsys.readouterr().err
-    assert "iperf (traffic tcp, in h1, h3, h4)" in told
+    assert "/no/such/kernel" in told and "`twinnet kernel build`" in told
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,6 +18,7 @@ from twinnet.lab_process.job import DEVNULL, Ending, Job
 from twinnet.programs.processor_limit import ProcessorLimit
 from twinnet.results.flow_report import FlowReport
 from twinnet.traffic.app import App
+from twinnet.units import Picoseconds
 
 __all__ = ["Output", "RunningTransfer", "Server", "Transfer", "installed", "require", "require_all", "serve", "start"]
 
@@ -179,6 +180,14 @@ class Server:
         return self.end()
 
 
+def _let_pass(lab: Lab, seconds: float) -> None:
+    """Let `seconds` of the lab's time pass; on the virtual clock none passes by itself."""
+    if lab.clock == "virtual":
+        lab.run_until(Picoseconds(lab.now_ps() + round(seconds * 1e12)))
+    else:
+        time.sleep(seconds)
+
+
 def serve(lab: Lab, transfer: Transfer) -> Server:
     """Start the server of `transfer` alone and wait until it listens, so that several clients can share it."""
     if transfer.server_app is not None:
@@ -190,15 +199,15 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
         require(transfer.program)
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
     argv = _addressed(transfer.server_argv, lab, transfer)
-    job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment())
+    job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment(lab))
     server = Server(job, output)
-    deadline = time.monotonic() + _LISTEN_PATIENCE_S
+    deadline_s = lab.now() + _LISTEN_PATIENCE_S
     while not _listens(lab, transfer):
-        if job.poll() is not None or time.monotonic() > deadline:
+        if job.poll() is not None or lab.now() > deadline_s:
             said = server.end().strip().splitlines()[-1:]
             why = said[0] if said else f"it did not listen on port {transfer.port} within {_LISTEN_PATIENCE_S:.0f} s"
             raise ProgramFailed(f"the server of {transfer.program} in {transfer.target} failed: {why}")
-        time.sleep(_LISTEN_POLL_S)
+        _let_pass(lab, _LISTEN_POLL_S)
     return server
 
 
@@ -214,6 +223,7 @@ class RunningTransfer:
 
     def __init__(self, lab: Lab, transfer: Transfer, server: Server) -> None:
         self.transfer = transfer
+        self._lab = lab
         self._server = server
         self._out = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
         self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed where it is read
@@ -229,7 +239,7 @@ class RunningTransfer:
                 self._capture = lab.capture(lab.layout.node(host, "host")["ports"][0]["name"], path)
             entrance = DEVNULL if self._limit is None else self._limit.entrance
             self._job = lab[transfer.client].popen(
-                argv, stdin=entrance, stdout=self._out, stderr=self._err, env=_environment()
+                argv, stdin=entrance, stdout=self._out, stderr=self._err, env=_environment(lab)
             )
         except BaseException:
             self._end_capture()
@@ -253,7 +263,7 @@ class RunningTransfer:
             self.stop()
             raise
         self._end_limit()
-        time.sleep(self.transfer.linger_s)
+        _let_pass(self._lab, self.transfer.linger_s)
         written = self._server.finish() if self.transfer.server_ends else self._server.end()
         output = Output(_text(self._out), written, _text(self._err), ended, self._start_ps, self._end_capture())
         if ended.returncode != 0 and not self.transfer.may_fail:
@@ -284,9 +294,11 @@ def _addressed(words: Sequence[str], lab: Lab, transfer: Transfer) -> list[str]:
     return [word.replace("{to}", to).replace("{from}", source) for word in words]
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment in which reports are in English, with points in numbers."""
-    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+def _environment(lab: Lab) -> dict[str, str]:
+    """Return the environment in which reports are in English, with points in numbers. On the virtual clock it is the
+    same whoever runs the lab."""
+    given = {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": "/root"} if lab.clock == "virtual" else os.environ
+    return {**given, "LC_ALL": "C", "LANGUAGE": "C"}
 
 
 def _listens(lab: Lab, transfer: Transfer) -> bool:

@@ -9,6 +9,7 @@ from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
 from twinnet.study.own_metric import OwnMetric
 from twinnet.study.specification import Measurement, Traffic
+from twinnet.study.virtual_hosts import has_programs
 from twinnet.traffic.congestion import brought
 from twinnet.units import format_duration, format_rate, format_size
 
@@ -25,6 +26,9 @@ _CLOCKS = {
     "virtual": "Model hosts on the virtual clock (simulation).",
     "real": "Physical machines and the network between them; links are told as the study describes them.",
 }
+_REAL_ON_VIRTUAL = (
+    "Real hosts, virtual clock: Linux hosts in a guest kernel, whose time goes on as lines and timers say."
+)
 _MOST_NAMED = 12
 """Hosts whose names are all told."""
 
@@ -57,7 +61,9 @@ def _network(analysis: Analysis) -> str:
         told.append(_described(specification.network))
     models = [*specification.networks.values(), *([specification.network] if specification.network else [])]
     said = " ".join(part for part in told if part)
-    said += f" {_CLOCKS[specification.clock]} Links serialise frames at line rate, framing included."
+    real = specification.clock == "virtual" and has_programs(specification)
+    clock = _REAL_ON_VIRTUAL if real else _CLOCKS[specification.clock]
+    said += f" {clock} Links serialise frames at line rate, framing included."
     pinned = {
         f"{key} = {value}"
         for network in models
@@ -171,6 +177,12 @@ def _statistics(analysis: Analysis) -> str:
 
 
 def _fidelity(analysis: Analysis) -> str:
+    if analysis.specification.clock == "virtual" and has_programs(analysis.specification):
+        return (
+            "On the virtual clock no event is late, and computing takes no time: the numbers show what these programs "
+            "and Linux's network stack do over these lines, on hosts that are never slow. A run's trace hash covers "
+            "every frame in order; the same study, seed, version, kernel and programs give the same hash."
+        )
     if analysis.specification.clock == "virtual":
         return (
             "On the virtual clock no event is late, so the numbers show what the models do. A run's trace hash "

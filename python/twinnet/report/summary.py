@@ -29,7 +29,9 @@ from twinnet.study.answer_text import parse_answer
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Compared, Comparison
 from twinnet.study.congestion_control import told_controls
+from twinnet.study.specification import StudySpecification
 from twinnet.study.verdict import ComparisonResult, StatementResult, evaluate_side
+from twinnet.study.virtual_hosts import has_programs
 
 __all__ = [
     "answer",
@@ -51,6 +53,7 @@ CLOCKS = {
     "real": "real (physical machines)",
 }
 """The clocks in a few words."""
+_REAL_ON_VIRTUAL = "virtual (real hosts in a guest kernel)"
 # A number that stands for itself: no part of a name such as s1-eth4.
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
@@ -110,6 +113,13 @@ def _warm_up_sentences(analysis: Analysis) -> list[str]:
     return told
 
 
+def clock_words(specification: StudySpecification) -> str:
+    """The clock of a study, and what its hosts are, in a few words."""
+    if specification.clock == "virtual" and has_programs(specification):
+        return _REAL_ON_VIRTUAL
+    return CLOCKS[specification.clock]
+
+
 def fidelity_sentences(analysis: Analysis) -> list[str]:
     """Say how far the numbers can be trusted: one sentence with the answer, then the facts behind it."""
     counts = analysis.verdict_counts
@@ -117,7 +127,7 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     if not total:
         return ["No run is finished."]
     worded = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    clock = CLOCKS[analysis.specification.clock]
+    clock = clock_words(analysis.specification)
     sentences = [f"Clock: {clock}. Fidelity of {counted(total, 'run')}: {worded}."]
     if analysis.left_out:
         sentences.append(

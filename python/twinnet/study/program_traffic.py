@@ -8,6 +8,7 @@ import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from twinnet import programs
 from twinnet.errors import BadValue, NotAvailable
@@ -27,6 +28,9 @@ FIRST_FLOW_NUMBER = 1_000_000
 """Numbers of programs' flows begin here, far from those that the lab gives to apps."""
 _USUAL_PAYLOAD = Bytes(1470)
 _FRAMES_PER_SECOND = 60
+
+
+ServerBy = Literal["twinnet", "python"]
 
 
 def check_programs(traffic: Sequence[Traffic]) -> None:
@@ -63,8 +67,11 @@ def _runs_elsewhere(entry: Traffic) -> bool:
     return entry.app in ("udp", "tcp", "ping") or (entry.app == "http" and fetches_once)
 
 
-def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int) -> Transfer:
-    """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do."""
+def program_transfer(
+    entry: Traffic, source: str, number: int, interval_ps: int, server_by: ServerBy = "twinnet"
+) -> Transfer:
+    """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do. One fetch is
+    from the server `server_by`; several are always from Python's."""
     interval = Picoseconds(reported_interval_ps(interval_ps))
     port = entry.port or 0
     sends = entry.sends
@@ -106,7 +113,15 @@ def program_transfer(entry: Traffic, source: str, number: int, interval_ps: int)
             )
         case "http" if sends.get("count", 1) == 1 and sends.get("connections", 1) == 1 and duration is None:
             size, control = sends["bytes"], entry.congestion_control
-            return programs.wget(source, entry.to, size=size, port=port, flow=number, congestion_control=control)
+            return programs.wget(
+                source,
+                entry.to,
+                size=size,
+                port=port,
+                flow=number,
+                congestion_control=control,
+                server_by=server_by,
+            )
         case "http":
             return programs.apache_bench(
                 source,
@@ -181,8 +196,10 @@ class ProgramTraffic:
         if not lab.shares_files:
             check_files(traffic)
         self.lab = lab
+        # Hosts of the virtual clock that run programs run no apps, so no built-in server either.
+        by: ServerBy = "python" if lab.clock == "virtual" else "twinnet"
         self.planned: list[tuple[Traffic, str, Transfer]] = [
-            (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps))
+            (entry, source, program_transfer(entry, source, FIRST_FLOW_NUMBER + place * 1000 + index, interval_ps, by))
             for place, entry in enumerate(traffic)
             if entry.using == "programs"
             for index, source in enumerate(entry.sources)

@@ -76,7 +76,7 @@ class Traffic(BaseModel):
     app
         The kind of traffic.
     using
-        ``apps``: the built-in ones; ``programs``: real programs, on the wall clock.
+        ``apps``: the built-in ones; ``programs``: real programs; on the virtual clock in a guest kernel.
     text
         What it is, in words, for the report.
     sources
