@@ -199,6 +199,8 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
             said = "a tab stands here; indent with spaces"
         elif "expected ',' or" in said:
             said += "; a text with commas, brackets or ': ' in it needs quotes there"
+        elif "unexpected ':'" in said:
+            said = "a blank is missing after ':' (a text with ':' in it needs quotes there)"
         return Problem(line, column, "", f"not YAML: {said}")
     position = min(getattr(error, "position", 0) or 0, len(text))
     line = text.count("\n", 0, position) + 1
@@ -387,7 +389,8 @@ def _message(details: ErrorDetails) -> str:
     shown = kinds.get(type(given)) or repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if details["type"] in ("list_type", "tuple_type") and isinstance(given, (str, int, float)):
-        return f"must be a list: write [{given}]"
+        names = re.split(r"[\s,-]+", str(given)) if details["loc"][-1] in ("between", "link") else [str(given)]
+        return f"must be a list: write [{', '.join(names)}]"
     if isinstance(given, list) and details["type"] in _NOT_A_MAPPING:
         names = cast("list[Any]", given)
         if _are_names(names):

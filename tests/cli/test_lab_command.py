@@ -55,7 +55,8 @@ def test_a_controller_of_the_package_is_named() -> None:
         ("codel,targt=5ms", "did you mean 'target'"),
         ("codel,target", "is not NAME=VALUE"),
         ("fifo,limit_frames=many", "limit_frames: "),
-        ("htb", "rate: "),
+        ("htb", "htb needs rate"),
+        ("red", "red needs min"),
     ],
 )
 def test_a_queue_that_cannot_be_meant_is_refused(text: str, said: str) -> None:
@@ -123,3 +124,15 @@ def _until(come: Callable[[], bool], limit_s: float = 20) -> None:
     while not come():
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
+
+
+@needs_a_lab
+def test_a_lab_without_ip6_has_names_of_one_address_and_a_loop_of_switches_is_told_once() -> None:
+    done = called("lab", "mesh:3", "--no-ip6", "-c", "h1 getent ahosts h2", "-c", "h1 ip -6 addr")
+    assert done.returncode == 0, done.stderr
+    assert "10.0.0.2" in done.stdout
+    assert "fd00" not in done.stdout
+    assert "inet6" not in done.stdout
+    assert done.stderr.count("the switches form a loop: their spanning tree leaves out") == 1
+    led = called("lab", "mesh:3", "--controller", "shortest-path", "-c", "nodes")
+    assert "spanning tree" not in led.stderr

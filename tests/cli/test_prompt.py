@@ -71,6 +71,24 @@ def test_a_program_in_the_background_is_a_job(fake: FakeLab, capfd: pytest.Captu
     assert typed(fake, "jobs", capfd)[1] == "[1] h1 sleep 30 (pid 9)\n"
 
 
+def test_kill_ends_the_job_of_a_number_that_counts_from_one(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [{"job": job, "host": "h1", "argv": ["sleep", str(job)], "pid": job, "state": "running"} for job in (0, 7)]
+    fake.answers["jobs"] = lambda _: rows
+    session = Session(fake.lab)
+    session.execute("h1 sleep 30 &")
+    rows.append({"job": 1, "host": "h1", "argv": ["sleep", "30"], "pid": 3, "state": "running"})
+    session.execute("jobs")
+    capfd.readouterr()
+    assert session.execute("kill 1 INT")
+    assert capfd.readouterr().out == "[1] h1 sleep 30: SIGINT\n"
+    assert fake.asked("signal")[0] == {"job": 1, "signal": 2}
+    assert not session.execute("kill 9")
+    assert "there is no job 9 (running: 1, 2, 3)" in capfd.readouterr().err
+    for line in ("kill", "kill x", "kill 1 NONSENSE", "x", "x s1 ls"):
+        assert not session.execute(line)
+        assert "write" in capfd.readouterr().err
+
+
 def test_links_change_by_the_words_of_the_line(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     fake.answers["link.set"] = lambda _: {}
     assert typed(fake, "link s1 h1 delay 10ms rate 5 Mbit loss 1 %", capfd) == (True, "", "")
@@ -165,10 +183,24 @@ def test_a_flow_to_a_port_that_is_not_there_is_told(
     fake: FakeLab, actions: str, missing: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fake.answers["flows.add"] = lambda _: {}
+    fake.answers["ports"] = lambda _: []
     for line in (f"flow s1 add priority=5,ip,actions={actions}", f"dpctl add-flow actions={actions}"):
         done, out, _ = typed(fake, line, capfd)
         assert done
         assert (f"s1 has no port {missing} (its ports: 1, " in out) == bool(missing)
+
+
+def test_a_flow_from_a_port_or_to_a_queue_that_is_not_there_is_told(
+    fake: FakeLab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fake.answers["flows.add"] = lambda _: {}
+    fake.answers["ports"] = lambda _: [{"port": "s1-eth1", "classes": [{"class": 0}, {"class": 1}]}]
+    told = typed(fake, "flow s1 add in_port=9,ip,actions=set_queue:7,1", capfd)[1]
+    assert told == (
+        "s1 has no port 9 (its ports: 1, 2, 3, 4): no frame comes from there; "
+        "no port of s1 has queue 7 (queues: 0, 1): such frames wait in queue 0\n"
+    )
+    assert typed(fake, "flow s1 add in_port=4,actions=enqueue:1:1,set_queue:0,2", capfd)[1] == ""
 
 
 def test_python_sees_the_lab_and_its_hosts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:

@@ -117,6 +117,8 @@ HEAD = "switches: {s1: }\nhosts: {h1: , h2: }\nlinks:\n"
         (HEAD + "- {between: [h1, s1]}\n- {between: [s1, h1]}\n", "5:3: links[1]: s1 and h1 are linked already"),
         (HEAD + "- {between: [h1]}\n", "4:13: links[0].between: "),
         (HEAD + "- {between: h1}\n", "4:13: links[0].between: must be a list: write [h1]"),
+        (HEAD + "- {between: h2-s1}\n", "4:13: links[0].between: must be a list: write [h2, s1]"),
+        ("hosts: {h1:, h2: }\n", "1:11: not YAML: a blank is missing after ':'"),
         (HEAD + "- {rate: 1 Gbit}\n", "4:3: links[0].between: is missing"),
         (HEAD + "- {between: [h1, s1], mtu: 9000000}\n", "4:28: links[0].mtu: "),
         (HEAD + "- {between: [h1, s1], queue: {kind: green}}\n", "4:30: links[0].queue: "),

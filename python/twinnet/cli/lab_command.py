@@ -51,6 +51,7 @@ __all__ = ["lab"]
     help="Queue of every port, such as fifo,limit_frames=100.",
 )
 @click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
+@click.option("--no-ip6", is_flag=True, help="Hosts speak IPv4 alone: no IPv6 addresses, no neighbour discovery.")
 @click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
 @click.option(
     "--clock",
@@ -74,6 +75,7 @@ def lab(
     no_wait: bool,
     queue: str | None,
     switch: str | None,
+    no_ip6: bool,
     model: bool,
     clock: Literal["wall", "virtual"],
     programs: bool,
@@ -101,6 +103,8 @@ def lab(
         lab_options.give_queues(described, queue)
     if switch is not None:
         lab_options.give_switches(described, switch)
+    if no_ip6:
+        described.without_ip6()
     if model:
         lab_options.give_models(described)
     duration_ps(wait, "wait")
@@ -117,6 +121,8 @@ def lab(
 
         if not no_wait:
             _wait_for_controllers(running, wait)
+        if unused := lab_options.tell_unused_links(described):
+            click.echo(f"*** {unused}", err=True)
         session = Session(running, as_json)
         try:
             if commands:

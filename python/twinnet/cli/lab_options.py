@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from twinnet.network.network import Network
     from twinnet.qos.queue import Queue
 
-__all__ = ["give_controller", "give_models", "give_queues", "give_switches", "queue_from_text"]
+__all__ = ["give_controller", "give_models", "give_queues", "give_switches", "queue_from_text", "tell_unused_links"]
 
 _TARGET = re.compile(r"(tcp|ssl):")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d+")
+_SHOWN_LINKS = 3
 _USAGE = "write for example: --queue fifo,limit_frames=100, --queue codel, or --queue fq_codel,target=5ms"
 
 
@@ -88,6 +89,8 @@ def queue_from_text(text: str) -> Queue:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][-1]) if first["loc"] else kind
+        if first["type"] == "missing":
+            raise BadValue(f"--queue {text}: {kind} needs {name}", f"write for example: {kind},{name}=...") from None
         said = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
         raise BadValue(f"--queue {text}: {name}: {said}", _USAGE) from None
 
@@ -99,6 +102,20 @@ def give_switches(network: Network, kind: str) -> None:
     name, _, datapath = kind.partition(":")
     for switch in network.switches:
         switch.datapath = checked_datapath(switch.name, name, datapath or None, switch.delay_ps)
+
+
+def tell_unused_links(network: Network) -> str:
+    """Say which links of a loop of switches carry nothing and how to use them; nothing when there is none."""
+    from twinnet.network.spanning_tree import unused_links
+
+    unused = [f"{link.a.name} - {link.b.name}" for link in unused_links(network)]
+    if not unused:
+        return ""
+    more = f" and {len(unused) - _SHOWN_LINKS} more" if len(unused) > _SHOWN_LINKS else ""
+    return (
+        f"the switches form a loop: their spanning tree leaves out {', '.join(unused[:_SHOWN_LINKS])}{more}. "
+        "To use all links, take a controller (--controller shortest-path) or write flows"
+    )
 
 
 def give_models(network: Network) -> None:

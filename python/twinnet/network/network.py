@@ -34,6 +34,7 @@ from twinnet.network.checks import (
 )
 from twinnet.network.drawable import Drawable
 from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, ModelOptions, coalescing_spec, processing_spec
+from twinnet.network.ip4_alone import IPv4Alone
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
     LINK_DEFAULTS,
@@ -64,7 +65,7 @@ __all__ = ["Network", "NetworkMoment", "Side"]
 SomeNode = TypeVar("SomeNode", bound=Node)
 
 
-class Network(Drawable, Startable, AnswersToMininet):
+class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
     """Hosts, routers and switches, joined by links.
 
     Parameters

@@ -172,6 +172,8 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
         attempt(("on",), lambda: net.place(places))
     if problems:
         raise SourceError(document.file, problems)
+    if not model.ip6:
+        net.without_ip6()
     return net
 
 

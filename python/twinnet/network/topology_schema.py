@@ -404,6 +404,8 @@ class NetworkModel(_Strict):
         Settings of all links that do not give their own.
     seed
         Of all random numbers of the network.
+    ip6
+        Whether hosts and routers speak IPv6; `false`: IPv4 alone.
     hosts, routers, switches
         Its nodes by their names.
     machines
@@ -423,6 +425,7 @@ class NetworkModel(_Strict):
     template: Annotated[str, AfterValidator(_template)] | None = None
     link_defaults: DirectionModel | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 64, strict=True)] = 1
+    ip6: Annotated[bool, Field(strict=True)] = True
     fabric_threads: Annotated[
         Literal["auto"] | int,
         BeforeValidator(checked_fabric_threads),

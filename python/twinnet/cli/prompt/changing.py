@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.cli.prompt.flow_ports import missing_ports
+from twinnet.cli.prompt.flow_ports import missing_parts
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.lab.lab import Lab
 from twinnet.network.link_settings import MAY_BE_NONE, SETTINGS
@@ -74,7 +74,7 @@ def flow(lab: Lab, arguments: Sequence[str]) -> Answer:
     line = " ".join(words)
     if action == "add" and line:
         lab.switch(switch).add_flow(line)
-        return Answer({"added": 1}, missing_ports(lab, switch, line))
+        return Answer({"added": 1}, missing_parts(lab, switch, line))
     if action == "del":
         deleted = lab.switch(switch).delete_flows(line)
         return Answer({"deleted": deleted}, f"{deleted} deleted")

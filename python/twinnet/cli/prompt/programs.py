@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
+from twinnet.cli.prompt.jobs import Jobs
 from twinnet.cli.terminal import on_terminal, run_on_terminal
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
@@ -14,10 +15,11 @@ from twinnet.lab_process.job import DEVNULL, Ending
 __all__ = ["run_program"]
 
 
-def run_program(lab: Lab, host: str, command: str, capture_output: bool = False) -> Answer:
+def run_program(lab: Lab, host: str, command: str, jobs: Jobs, capture_output: bool = False) -> Answer:
     """Run the shell command `command` in `host`; one that ends with ``&`` goes on in the background.
 
-    Its output goes to the user as it comes; with `capture_output` it is in the answer instead.
+    Its output goes to the user as it comes; with `capture_output` it is in the answer instead. `jobs` numbers those in
+    the background.
     """
     if command.split()[0] == "cd" and not any(sign in command for sign in "&;|"):
         raise BadValue(
@@ -31,7 +33,8 @@ def run_program(lab: Lab, host: str, command: str, capture_output: bool = False)
         job = where.popen(
             command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=str(Path.cwd())
         )
-        return Answer({"job": job.number, "pid": job.pid}, f"[{job.number}] {job.pid}")
+        number = jobs.number(job.number)
+        return Answer({"job": job.number, "number": number, "pid": job.pid}, f"[{number}] {job.pid}")
     if capture_output:
         done = where.run(command, shell=True, cwd=str(Path.cwd()))
         data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}

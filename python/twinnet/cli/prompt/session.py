@@ -24,6 +24,7 @@ from twinnet.cli.prompt import (
     watching,
 )
 from twinnet.cli.prompt.answer import Answer
+from twinnet.cli.prompt.jobs import Jobs
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reason
 from twinnet.given_files import read_given_text
 from twinnet.lab.lab import Lab
@@ -78,6 +79,7 @@ COMMANDS: dict[str, Command] = {
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
+    "kill": Command("kill N [SIGNAL]", "end a program of jobs, or send it another signal"),
     "terminal": Command("terminal HOST...", "open a shell of each host in a new window", ("host",)),
     "time": Command("time LINE", "do a line and say how long it took"),
     "source": Command("source FILE", "do the lines of a file"),
@@ -132,6 +134,7 @@ class Session:
         self.over: bool = False
         self._depth = 0
         self.captures: capturing.Captures = capturing.Captures()
+        self.jobs: Jobs = Jobs()
         self.watches: watching.Watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
@@ -144,7 +147,8 @@ class Session:
             "links": showing.links,
             "ports": showing.ports,
             "flows": showing.flows,
-            "jobs": showing.jobs,
+            "jobs": self.jobs.jobs,
+            "kill": self.jobs.kill,
             "tunnels": showing.tunnels,
             "controllers": controllers.controllers,
             "dpctl": switches.dpctl,
@@ -203,6 +207,8 @@ class Session:
         rest = rest.strip()
         first = _AS_IN_MININET.get(first, first)
         if first == "x":
+            if rest.partition(" ")[0] not in self.lab.layout.names("host"):
+                raise BadValue("x needs a host and a program with windows", "write for example: x h1 wireshark")
             # There the display goes with it, which programs here have anyway.
             return self.answer(rest)
         if first in ("exit", "quit"):
@@ -232,7 +238,7 @@ class Session:
         if first in self.lab.layout.names("host"):
             if not rest:
                 raise BadValue(f"{first}: no program was given", f"write for example: {first} ping -c3 {first}")
-            return programs.run_program(self.lab, first, rest, capture_output=self.as_json)
+            return programs.run_program(self.lab, first, rest, self.jobs, capture_output=self.as_json)
         if first in self.lab.layout.nodes:
             kind = self.lab.layout.node(first)["kind"]
             hosts = self.lab.layout.names("host")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from twinnet.lab.standing import standings
 from twinnet.network.link_settings import describe_direction
 from twinnet.report.text_table import table
 
-__all__ = ["dump", "flows", "intfs", "jobs", "links", "net", "nodes", "ports", "tunnels"]
+__all__ = ["dump", "flows", "intfs", "links", "net", "nodes", "ports", "tunnels"]
 
 
 _ALWAYS = ("frames", "link_bytes", "received_frames", "received_bytes", "backlog_frames")
@@ -132,14 +131,6 @@ def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
         "\n".join(f"*** {name}\n" + "\n".join(f" {line}" for line in found[name]) for name in names),
         verbatim=True,
     )
-
-
-def jobs(lab: Lab, arguments: Sequence[str]) -> Answer:
-    """Show the programs that run."""
-    del arguments
-    found = [one for one in lab.jobs() if one.get("state") not in ("ended", "exited", "done", "finished")]
-    lines = [f"[{one['job']}] {one['host']} {shlex.join(one['argv'])} (pid {one['pid']})" for one in found]
-    return Answer(found, "\n".join(lines))
 
 
 def _interface(lab: Lab, end: Mapping[str, Any]) -> str:

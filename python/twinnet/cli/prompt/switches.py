@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.cli.prompt.flow_ports import missing_ports
+from twinnet.cli.prompt.flow_ports import missing_parts
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.lab.lab import Lab
 
@@ -40,7 +40,7 @@ def dpctl(lab: Lab, arguments: Sequence[str]) -> Answer:
         if action == "add-flow":
             asked.add_flow(line)
             data[name] = {"added": 1}
-            lines += filter(None, [missing_ports(lab, name, line)])
+            lines += filter(None, [missing_parts(lab, name, line)])
         elif action == "del-flows":
             data[name] = {"deleted": asked.delete_flows(line)}
             lines.append(f"{name}: {data[name]['deleted']} deleted")
