@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from twinnet.mininet.fabric import FABRIC
+from twinnet.mininet.interface_settings import set_interface
+from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.link import Intf, Link, set_parameter
 from twinnet.mininet.log import debug, info, warn
 from twinnet.mininet.shell import Shell
@@ -167,7 +170,8 @@ class Node(Shell):
         self.setParam(results, "setMAC", mac=mac)
         self.setParam(results, "setIP", ip=ip)
         self.setParam(results, "setDefaultRoute", defaultRoute=defaultRoute)
-        self.cmd("ifconfig lo " + lo)
+        if not self.set_interface("lo", (lo,)):
+            self.cmd("ifconfig lo " + lo)
         return results
 
     def configDefault(self, **moreParams: Any) -> None:
@@ -186,6 +190,14 @@ class Node(Shell):
     def intfNames(self) -> list[str]:
         """Return the names of the interfaces in the order of their port numbers."""
         return [str(intf) for intf in self.intfList()]
+
+    def set_interface(self, name: str, args: Sequence[Any]) -> bool:
+        """Do ``ifconfig NAME ARGS...`` without that program where this is possible; return whether it is done."""
+        if type(self).cmd is not Shell.cmd or self.shell is None:
+            return False
+        with suppress(OSError), in_network_of(self.pid if self.inNamespace else None):
+            return set_interface(name, " ".join(str(one) for one in args).split())
+        return False
 
     def before_command(self) -> None:
         """Have changes of the topology take effect before a command may depend on them."""

@@ -53,9 +53,12 @@ class Intf:
     ----------
     shaping
         How its line sends now, where it is the end of one.
+    gone
+        Whether the kernel has deleted it already.
     """
 
     shaping: Shaping = Shaping()
+    gone: bool = False
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class Intf:
 
     def ifconfig(self, *args: Any) -> str:
         """Run ``ifconfig`` of this interface with `args`."""
-        said = self.cmd("ifconfig", self.name, *args)
+        said = "" if self.node.set_interface(self.name, args) else self.cmd("ifconfig", self.name, *args)
         if args in (("up",), ("down",)):
             FABRIC.taken(self, args == ("up",))
         return said
@@ -167,7 +170,8 @@ class Intf:
 
     def delete(self) -> None:
         """Delete the interface, and with it the other end of its pair."""
-        self.cmd("ip link del " + self.name)
+        if not self.gone:
+            self.cmd("ip link del " + self.name)
         self.node.delIntf(self)
         self.link = None
         FABRIC.topology_changed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -21,6 +22,7 @@ from twinnet.mininet.measuring import Measuring
 from twinnet.mininet.node import Controller, DefaultController, Host, OVSKernelSwitch
 from twinnet.mininet.nodelib import NAT
 from twinnet.mininet.outcome import OUTCOME
+from twinnet.mininet.rtnetlink import delete_together
 from twinnet.mininet.switch_database import serve
 from twinnet.mininet.term import cleanUpScreens, makeTerms
 from twinnet.mininet.topo import Topo
@@ -463,6 +465,7 @@ class Mininet(Measuring):
             self.stopXterms()
         FABRIC.leave([switch.name for switch in self.switches], self.links)
         info(f"*** Stopping {len(self.links)} links\n")
+        self._delete_interfaces()
         for link in self.links:
             info(".")
             link.stop()
@@ -483,6 +486,15 @@ class Mininet(Measuring):
             info(host.name + " ")
             host.terminate()
         info("\n*** Done\n")
+
+    def _delete_interfaces(self) -> None:
+        """Have the kernel delete at once the links that end at nodes without a namespace: the other ends go too."""
+        ours = [link for link in self.links if _ends_as_usual(link)]
+        ends = [(end, link) for link in ours for end in link.ends() if not end.node.inNamespace]
+        with contextlib.suppress(OSError):
+            delete_together([end.name for end, _ in ends])
+            for _, link in ends:
+                link.intf1.gone = link.intf2.gone = True
 
     def run(self, test: Any, *args: Any, **kwargs: Any) -> Any:
         """Start, call `test`, stop, and return what `test` returned."""
@@ -513,6 +525,11 @@ class Mininet(Measuring):
         result = CLI(self)
         self.stop()
         return result
+
+
+def _ends_as_usual(link: Link) -> bool:
+    kind = type(link)
+    return kind.delete is Link.delete and kind.stop is Link.stop
 
 
 class MininetWithControlNet(ControlNetwork, Mininet):

@@ -7,12 +7,14 @@ import fcntl
 import os
 import socket
 import struct
+from collections.abc import Sequence
 
-__all__ = ["create_pair", "take_up"]
+__all__ = ["create_pair", "delete_together", "take_up"]
 
-_RTM_NEWLINK = 16
+_RTM_NEWLINK, _RTM_DELLINK, _RTM_SETLINK = 16, 17, 19
 _REQUEST, _ACKNOWLEDGE, _CREATE, _EXCLUSIVE = 0x1, 0x4, 0x400, 0x200
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_PID = 1, 3, 18, 19
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_PID, _IFLA_GROUP = 1, 3, 18, 19, 27
+_GONE_GROUP = 0x7E11
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _LINK_HEADER = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, 0, 0, 0)
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
@@ -72,6 +74,30 @@ def create_pair(
         if refusal == -errno.EEXIST:
             why = "one of these names is taken"
         raise OSError(-refusal, why)
+
+
+def delete_together(names: Sequence[str]) -> None:
+    """Delete interfaces of the calling thread's network namespace at once: the kernel waits for all of them together,
+    and not for each. Those that are not there are passed over; raises `OSError` when the kernel refuses it."""
+    group = _attribute(_IFLA_GROUP, struct.pack("=I", _GONE_GROUP))
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as kernel:
+        marked = 0
+        for name in names:
+            try:
+                index = socket.if_nametoindex(name)
+            except OSError:
+                continue
+            _ask(kernel, _RTM_SETLINK, struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, 0, 0) + group)
+            marked += 1
+        if marked:
+            _ask(kernel, _RTM_DELLINK, _LINK_HEADER + group)
+
+
+def _ask(kernel: socket.socket, kind: int, body: bytes) -> None:
+    kernel.send(struct.pack("=IHHII", len(body) + 16, kind, _REQUEST | _ACKNOWLEDGE, 1, 0) + body)
+    (refusal,) = struct.unpack_from("=i", kernel.recv(65536), 16)
+    if refusal:
+        raise OSError(-refusal, os.strerror(-refusal))
 
 
 def take_up(interface: str) -> None:

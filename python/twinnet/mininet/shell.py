@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import termios
 from collections.abc import Sequence
 from subprocess import PIPE, Popen
 from typing import IO, Any, ClassVar, cast
@@ -75,10 +76,16 @@ class Shell:
             error(f"{self.name}: shell is already running\n")
             return
         options = (mnopts or "-cd") + ("n" if self.inNamespace else "")
-        bash = ["env", "PS1=" + _PROMPT, "bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
+        bash = ["bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
         self.master, self.slave = pty.openpty()
+        _without_echo(self.slave)
         self.shell = self._popen(
-            ["mnexec", options, *bash], stdin=self.slave, stdout=self.slave, stderr=self.slave, close_fds=False
+            ["mnexec", options, *bash],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            close_fds=False,
+            env={**os.environ, "PS1": _PROMPT},
         )
         self.stdin = os.fdopen(self.master, "r")
         self.stdout = self.stdin
@@ -92,7 +99,7 @@ class Shell:
         while not self.read(1024).endswith(_PROMPT):
             self.pollOut.poll()
         self.waiting = False
-        self.cmd("unset HISTFILE; stty -echo; set +m")
+        self.cmd("unset HISTFILE; set +m")
 
     def _popen(self, cmd: list[str], **params: Any) -> Popen[bytes]:
         """Start the process of `cmd`; those that begin with ``mnexec`` enter a namespace without that program."""
@@ -271,6 +278,12 @@ class Shell:
         process = self.popen(*args, stdin=PIPE, stdout=PIPE, stderr=PIPE, **kwargs)
         out, err = process.communicate()
         return _text(out), _text(err), process.wait()
+
+
+def _without_echo(terminal: int) -> None:
+    settings = termios.tcgetattr(terminal)
+    settings[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, settings)
 
 
 def _text(given: bytes | str | None) -> str:
