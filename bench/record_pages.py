@@ -78,13 +78,13 @@ def _bursts(parts: Mapping[str, PartRecord]) -> str:
 def _tcp_cells() -> str:
     """How many cells of the grid agree."""
     record = json.loads(GRID.read_text(encoding="utf-8"))
-    measured, none = (compare(record, processing) for processing in ("measured", "none"))
-    within, without = (sum(one.within(TOLERANCE) for one in pairs.values()) for pairs in (measured, none))
-    hard = [one for one in measured.values() if one.linux is not None and not one.easy]
+    none, timed = (compare(record, processing) for processing in ("none", "measured"))
+    within, with_time = (sum(one.within(TOLERANCE) for one in pairs.values()) for pairs in (none, timed))
+    hard = [one for one in none.values() if one.linux is not None and not one.easy]
     of_hard = sum(one.within(TOLERANCE) for one in hard)
     return (
-        f"of a grid of {len(measured)} cells, {within} are within {TOLERANCE:.0%} ({without} without the hosts'"
-        f" processing time), and of the {len(hard)} hard ones {of_hard}"
+        f"of a grid of {len(none)} cells, {within} are within {TOLERANCE:.0%} ({with_time} with the processing time of"
+        f" real hosts), and of the {len(hard)} hard ones {of_hard}"
     )
 
 
