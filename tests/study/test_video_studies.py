@@ -11,6 +11,8 @@ import pytest
 from labs_here import a_lab_can_run
 from twinnet.cli import run as command_line
 from twinnet.results.series import rates_between_arrivals
+from twinnet.study.resolution import load_study
+from twinnet.yaml_source import SourceError
 
 pytestmark = pytest.mark.long
 
@@ -147,3 +149,9 @@ def test_the_fitted_source_predicts_what_its_page_says(tmp_path: Path, capsys: p
         one["measured"] for one in figures(record, "bandwidth", "max") if one["factor_case"] == "topology-3-2"
     )
     assert busiest == pytest.approx(181 * 1356 * 8 / 1e3, abs=0.01)
+
+
+def test_real_streamers_take_the_study_without_shaping_and_no_other() -> None:
+    assert load_study("multimedia-delivery", {"tools": "programs"}).specification.traffic[0].using == "programs"
+    with pytest.raises(SourceError, match="streamers pace themselves"):
+        load_study("multimedia-delivery", {"tools": "programs", "shaping": "200 ms"})

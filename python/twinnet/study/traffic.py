@@ -310,7 +310,8 @@ class Traffic(BaseModel):
             raise ValueError(
                 f"{self.viewer or 'ffmpeg'} watches one quality: give a 'ladder' of one rate, or write 'using: apps'"
             )
-        given = [name for name, value in self.sends.items() if value is not False]
+        # A shaping over 0 s is none.
+        given = [name for name, value in self.sends.items() if value is not False and (name, value) != ("shaping", 0)]
         beside = sorted(self.kind.only_apps & set(given))
         if beside:
             keys = ", ".join(repr(name) for name in beside)
