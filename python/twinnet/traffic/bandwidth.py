@@ -34,7 +34,7 @@ __all__ = [
     "bandwidth_prober",
 ]
 
-METHODS = ("pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid")
+METHODS = ("pathload", "yaz", "pathchirp", "assolo", "stab", "spruce", "igi", "ptr", "kalman", "hybrid", "slotted")
 """The names of all methods."""
 PRESETS = ("ours", "published")
 """The names of what may stand in the place of a method's defaults."""
@@ -67,7 +67,7 @@ def bandwidth_method(
         The polling period that the standard deviation is between, with unit. Averages over a shorter time vary by more.
     preset
         ``ours``: the settings that twinnet found best; ``published``: those of the method's paper and tool, which
-        ``hybrid`` does not have.
+        ``hybrid`` and ``slotted`` do not have.
     settings
         Settings of the method by their names, in base units (bit/s, nanoseconds, bytes), over those of the preset.
     """

@@ -63,8 +63,12 @@ impl Ceiling {
 /// the path would have taken that.
 #[must_use]
 pub fn judged(finding: Finding, method: &Method, ceiling: &Ceiling, most_rate_bps: f64) -> Finding {
-    // Pathload and Spruce refuse by themselves, Kalman needs queues, and hybrid widens its interval.
-    let blind = !matches!(method, Method::Pathload(_) | Method::Spruce(_) | Method::Kalman(_) | Method::Hybrid(_));
+    // Pathload and Spruce refuse by themselves, Kalman needs queues, hybrid widens its interval, and slotted compares
+    // no rates.
+    let blind = !matches!(
+        method,
+        Method::Pathload(_) | Method::Spruce(_) | Method::Kalman(_) | Method::Hybrid(_) | Method::Slotted(_)
+    );
     let Some(estimate) = finding.estimate_bps.filter(|_| blind && ceiling.is_reached(most_rate_bps)) else {
         return finding;
     };

@@ -9,6 +9,7 @@ use super::hybrid::{Hybrid, HybridConfig};
 use super::kalman::{Kalman, KalmanConfig};
 use super::pathchirp::{Pathchirp, PathchirpConfig};
 use super::pathload::{Pathload, PathloadConfig};
+use super::slotted::{Slotted, SlottedConfig};
 use super::spruce::{Spruce, SpruceConfig};
 use super::stab::{Stab, StabConfig};
 use super::turning_point::{Formula, TurningPoint, TurningPointConfig};
@@ -39,6 +40,8 @@ pub enum Method {
     Kalman(KalmanConfig),
     /// Trains that keep the tight link busy.
     Hybrid(HybridConfig),
+    /// Groups of packets at random times, for links that serve in slots.
+    Slotted(SlottedConfig),
 }
 
 impl Method {
@@ -56,13 +59,20 @@ impl Method {
             Self::Ptr(_) => "ptr",
             Self::Kalman(_) => "kalman",
             Self::Hybrid(_) => "hybrid",
+            Self::Slotted(_) => "slotted",
         }
     }
 
     /// Returns `true` if its interval says what an interrupted sender leaves of its estimate.
     #[must_use]
     pub const fn survives_interruptions(&self) -> bool {
-        matches!(self, Self::Hybrid(_))
+        matches!(self, Self::Hybrid(_) | Self::Slotted(_))
+    }
+
+    /// Returns `true` if it is for links that serve in slots, as of mobile access.
+    #[must_use]
+    pub const fn is_for_slots(&self) -> bool {
+        matches!(self, Self::Slotted(_))
     }
 
     /// Returns the settings with which the method of this name was published; `None` for one that is ours, and for
@@ -95,6 +105,7 @@ impl Method {
             Self::Ptr(config) => config.validate("ptr"),
             Self::Kalman(config) => config.validate("kalman"),
             Self::Hybrid(config) => config.validate("hybrid"),
+            Self::Slotted(config) => config.validate("slotted"),
         }
     }
 
@@ -112,6 +123,7 @@ impl Method {
             Self::Ptr(config) => Box::new(TurningPoint::new(config, Formula::PacketTransmissionRate, probing)),
             Self::Kalman(config) => Box::new(Kalman::new(config, probing)),
             Self::Hybrid(config) => Box::new(Hybrid::new(config, probing)),
+            Self::Slotted(config) => Box::new(Slotted::new(config, probing)),
         }
     }
 }

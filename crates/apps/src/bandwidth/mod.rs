@@ -32,6 +32,9 @@ pub(crate) mod prober;
 pub(crate) mod prober_config;
 pub(crate) mod replay;
 mod slots;
+mod slotted;
+#[cfg(test)]
+mod slotted_tests;
 mod spruce;
 mod stab;
 mod student;

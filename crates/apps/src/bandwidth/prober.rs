@@ -403,11 +403,16 @@ impl BandwidthProber {
         if self.config.record && self.record.len() < MOST_RECORDED {
             self.record.push(train);
         }
-        if self.slots.are_seen() {
+        if self.slots_hinder() {
             // More trains would cost data and tell no more.
             return self.end("", host);
         }
         self.proceed(now, host);
+    }
+
+    /// Packets arrive in slots, and the method is not made for that.
+    fn slots_hinder(&self) -> bool {
+        self.slots.are_seen() && !self.config.method.is_for_slots()
     }
 
     fn end(&mut self, why: &str, host: &mut dyn Host) {
@@ -423,7 +428,7 @@ impl BandwidthProber {
 
     fn bandwidth_report(&self) -> BandwidthReport {
         let mut finding = match &self.estimator {
-            Some(_) if self.slots.are_seen() => slots::finding(&self.config.method),
+            Some(_) if self.slots_hinder() => slots::finding(&self.config.method),
             Some(estimator) => estimator.finding(),
             None => Finding::default(),
         };
@@ -440,7 +445,7 @@ impl BandwidthProber {
         }
         let (sum, count, least) = self.shares;
         let share = sum / count.max(1) as f64;
-        if count > 0 && share < LEAST_SHARE && !self.slots.are_seen() && !self.config.method.survives_interruptions() {
+        if count > 0 && share < LEAST_SHARE && !self.slots_hinder() && !self.config.method.survives_interruptions() {
             // A method that takes its schedule for granted would be wrong without knowing.
             finding = Finding {
                 gave_up: Some(format!(

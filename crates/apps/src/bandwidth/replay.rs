@@ -19,8 +19,9 @@ pub fn replay(method: &Method, probing: Probing, trains: &[Train]) -> Result<Fin
     method.validate()?;
     let mut estimator = method.build(probing);
     let (mut broken, mut slots, mut ceiling) = (0, Slots::default(), Ceiling::default());
+    let hinder = |slots: &Slots| slots.are_seen() && !method.is_for_slots();
     for train in trains {
-        if slots.are_seen() || estimator.next() == Step::Done {
+        if hinder(&slots) || estimator.next() == Step::Done {
             break;
         }
         if train.is_whole() {
@@ -31,7 +32,7 @@ pub fn replay(method: &Method, probing: Probing, trains: &[Train]) -> Result<Fin
             broken += 1;
         }
     }
-    let mut finding = if slots.are_seen() { slots::finding(method) } else { estimator.finding() };
+    let mut finding = if hinder(&slots) { slots::finding(method) } else { estimator.finding() };
     finding = ceiling::judged(finding, method, &ceiling, probing.most_rate_bps);
     if broken > 0 {
         finding.notes.push(format!("{broken} trains of the record have stamps that do not fit their plan"));

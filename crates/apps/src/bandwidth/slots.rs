@@ -14,11 +14,11 @@ use super::method::Method;
 use super::train::Train;
 
 /// The slot of LTE (3GPP TS 36.211, section 4: a subframe), and of traces of Mahimahi.
-const SLOT_NS: i64 = 1_000_000;
+pub(super) const SLOT_NS: i64 = 1_000_000;
 /// A longer gap between packets spans more than one slot.
 const LONG_NS: i64 = SLOT_NS / 2;
 /// A shorter one is within a slot.
-const SHORT_NS: i64 = SLOT_NS / 10;
+pub(super) const SHORT_NS: i64 = SLOT_NS / 10;
 /// Long gaps that are needed: the mean of as many cosines of random angles is above [`IN_STEP`] by chance in one of
 /// 200,000 cases, as it has a standard deviation of 0.16. (Pairs of packets have few long gaps.)
 const LEAST_LONG: usize = 20;
