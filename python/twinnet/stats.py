@@ -388,6 +388,23 @@ def welch_t_test(first: Samples, second: Samples) -> TestResult:
     return _two_sided_t("Welch's t", float(a.mean() - b.mean()), error, degrees)
 
 
+def t_test_of_means(difference: float, *errors: tuple[float, int]) -> TestResult:
+    """Welch's t test of a `difference` of two means of which only the standard errors are known, two-sided.
+
+    Parameters
+    ----------
+    difference
+        Of the means.
+    errors
+        The standard error of each mean, in the same unit, and its degrees of freedom: samples less one. A mean without
+        an error is taken as exact.
+    """
+    squares = [(error**2, degrees) for error, degrees in errors if error > 0]
+    total = sum(square for square, _ in squares)
+    degrees = total**2 / sum(square**2 / max(of, 1) for square, of in squares) if squares else 1.0
+    return _two_sided_t("Welch's t", difference, math.sqrt(total), degrees)
+
+
 def mann_whitney_u(first: Samples, second: Samples) -> TestResult:
     """Mann-Whitney U test, two-sided (Mann and Whitney 1947): exact for small samples without ties, else normal."""
     stats = _scipy("scipy.stats")

@@ -12,6 +12,7 @@ from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.network_pictures import network_pictures
 from twinnet.report.pages import figure_views, render_page
 from twinnet.report.panels import Figure, figures_of
+from twinnet.report.published_section import published_tables
 from twinnet.report.reference_section import reference_figures, reference_view
 from twinnet.report.summary import answer, answer_in_words, fidelity_sentences, statement_numbers
 from twinnet.report.view import Cell, Table, interval_cell
@@ -92,7 +93,7 @@ def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
         means_note=f"Mean over repetitions [{specification.confidence * 100:g} % confidence interval].",
         distributions=distribution_tables(described(analysis), specification),
         distributions_note=DISTRIBUTIONS_NOTE,
-        published=_published(analysis),
+        published=published_tables(analysis),
         differences=_differences(analysis),
         method=method_paragraphs(analysis),
         traffic=_traffic(analysis),
@@ -153,18 +154,6 @@ def _means(analysis: Analysis) -> list[Table]:
         layer = f", {measurement.layer} layer" if measurement.is_series else ""
         tables.append(Table(head, rows, 2, measurement_title(name, measurement) + layer, measurement.text))
     return tables
-
-
-def _published(analysis: Analysis) -> Table | None:
-    if not analysis.published:
-        return None
-    rows: list[list[Cell]] = []
-    for one in analysis.published:
-        scale = common_scale([one.value, one.measured.estimate if one.measured else 0.0], one.unit)
-        seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
-        value = worded_value(one.value, one.unit, scale)
-        rows.append([Cell(one.published.text), Cell(value), Cell(seen), Cell(one.published.source)])
-    return Table(["Quantity", "Published (scaled to this study)", "Measured here", "Source"], rows)
 
 
 def _differences(analysis: Analysis) -> Table | None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinnet.report.naming import label_names, measurement_title
+from twinnet.report.published_section import HEAD, published_rows, published_sentence
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
     common_scale,
@@ -56,6 +57,8 @@ CLOCKS = {
 _REAL_ON_VIRTUAL = "virtual (real hosts in a guest kernel)"
 # A number that stands for itself: no part of a name such as s1-eth4.
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
+_MOST_PUBLISHED = 16
+"""Published figures that the terminal shows; more are in the page and the CSV file."""
 _MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -269,6 +272,11 @@ def print_summary(analysis: Analysis, console: Console) -> None:
         console.print()
         for sentence in closeness_sentences(reference):
             console.print(Text(sentence, style="bold"))
+    if analysis.published:
+        console.print()
+        console.print(Text(published_sentence(analysis), style="bold"))
+        if len(analysis.published) <= _MOST_PUBLISHED:
+            console.print(_published(analysis))
     console.print()
     for sentence in fidelity_sentences(analysis):
         console.print(Text(sentence))
@@ -278,6 +286,13 @@ def print_summary(analysis: Analysis, console: Console) -> None:
         console.print(
             Text(f"{analysis.others} runs of other settings stand in {analysis.store.folder}; not used here.")
         )
+
+
+def _published(analysis: Analysis) -> Table:
+    table = Table(*HEAD, box=None, pad_edge=False, header_style="dim")
+    for row in published_rows(analysis.published):
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _statements(analysis: Analysis) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from twinnet.report.distribution_section import distribution_frame
+from twinnet.report.published_section import published_frame
 from twinnet.report.reference_section import reference_frame
 from twinnet.report.wording import common_scale, value_with_interval, worded_phase
 from twinnet.study.analysis import Analysis, PhaseMean
@@ -122,14 +123,15 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
 
 
 def write_tables(analysis: Analysis, folder: Path) -> list[Path]:
-    """Write `means.csv`, `series.csv`, `runs.csv`, where there are any `distributions.csv` and `published.csv`, and a
-    LaTeX table for each measurement."""
+    """Write `means.csv`, `series.csv`, `runs.csv`, where there are any `distributions.csv`, `published.csv` and
+    `beside_published.csv`, and a LaTeX table for each measurement."""
     written: list[Path] = []
     reference = compare_with_reference(analysis)
     for name, frame in (
         ("means", means_frame(analysis)),
         ("distributions", distribution_frame(described(analysis))),
         ("published", reference_frame(reference) if reference is not None else pl.DataFrame()),
+        ("beside_published", published_frame(analysis)),
         ("series", series_frame(analysis)),
         ("runs", runs_frame(analysis)),
     ):

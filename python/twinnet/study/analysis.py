@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from twinnet.study.judgement import judged_again
 from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import Aggregate, Side, aggregate_of
+from twinnet.study.published_results import PublishedResult
 from twinnet.study.resolution import Study
 from twinnet.study.run_quantities import KeptTables, RunTables
-from twinnet.study.specification import Published, StudySpecification, Traffic
+from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.verdict import StatementResult, evaluate_side, judge
 from twinnet.study.window import WARM_UP, is_span
@@ -80,17 +82,6 @@ class Difference:
     test: TestResult
     adjusted_p: float
     effect: Effect
-
-
-@dataclass(frozen=True)
-class PublishedResult:
-    """A published figure beside what was measured."""
-
-    published: Published
-    value: float
-    measured: Interval | None
-    unit: str
-    why: str
 
 
 class Analysis:
@@ -263,7 +254,7 @@ class Analysis:
         ]
         checks = self.study.checks().values()
         sides = [side for check in checks for one in check for side in (one.left, one.right, one.margin)]
-        sides += [measured for measured, _ in self.study.published_sides()]
+        sides += [measured for measured, _, _ in self.study.published_sides()]
         claimed = [term.aggregate for side in sides for term in side if term.aggregate is not None]
         for run in self.used:
             levels = run.run.levels
@@ -423,15 +414,14 @@ class Analysis:
         found: list[PublishedResult] = []
         if self.makes_no_claims:
             return found
-        sides = self.study.published_sides()
-        for one, (measured, value) in zip(self.specification.published, sides, strict=True):
-            wanted = sum(term.factor for term in value)
-            unit = self.unit_of(measured)
+        for one, (measured, value, deviation) in zip(self.study.published(), self.study.published_sides(), strict=True):
+            wanted, spread = (sum(term.factor for term in side) for side in (value, deviation))
+            spread, unit = spread if deviation else math.nan, self.unit_of(measured)
             try:
                 seen = evaluate_side(measured, self.used, self.specification.confidence)
-                found.append(PublishedResult(one, wanted, seen.interval, unit, ""))
+                found.append(PublishedResult(one, wanted, spread, seen.interval, seen.runs, unit))
             except LookupError as error:
-                found.append(PublishedResult(one, wanted, None, unit, str(error.args[0])))
+                found.append(PublishedResult(one, wanted, spread, None, 0, unit, str(error.args[0])))
         return found
 
 

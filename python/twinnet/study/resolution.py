@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from twinnet.study.own_metric import OWN_NAME, OwnMetric, find_metric
 from twinnet.study.own_source import bring_control
 from twinnet.study.predicate import Check, Names, Side, aggregate_of, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
+from twinnet.study.published_rows import each_published
 from twinnet.study.quantity import Quantity, parse_quantity
 from twinnet.study.sound_aggregates import check_aggregate, check_measured
 from twinnet.study.specification import Parameter, Published, StudySpecification
@@ -107,10 +109,22 @@ class Study:
         measured = self.specification.measurements.items()
         return {name: find_metric(one.of, self.beside) for name, one in measured if one.is_own}
 
-    def published_sides(self) -> list[tuple[Side, Side]]:
-        """Of each published figure, what is measured here and the published value."""
+    def published(self) -> list[Published]:
+        """Every published figure: of an entry for the rows of a table, one for each row."""
+        return [one for _, one in each_published(self.specification.published, self.beside)]
+
+    def published_sides(self) -> list[tuple[Side, Side, Side]]:
+        """Of each published figure, what is measured here, the published value and its deviation; that is empty where
+        none was published."""
         names = self.names()
-        return [(parse_side(one.measured, names), parse_side(one.value, names)) for one in self.specification.published]
+        return [
+            (
+                parse_side(one.measured, names),
+                parse_side(one.value, names),
+                parse_side(one.deviation, names) if one.deviation else (),
+            )
+            for one in self.published()
+        ]
 
 
 def built_in_studies() -> dict[str, Path]:
@@ -533,7 +547,7 @@ def _unused_parameters(study: Study) -> list[Problem]:
         [
             specification.answer,
             *(one.check for one in specification.statements),
-            *(text for one in specification.published for text in (one.value, one.measured)),
+            *(text for one in specification.published for text in (one.value, one.deviation, one.measured)),
             *map(str, specification.twin.tolerance.values()),
         ]
     )
@@ -569,8 +583,9 @@ def _wrong_statements(study: Study) -> list[Problem]:
             _check_side(study, (*comparison.left, *comparison.right, *comparison.margin))
 
     def check_published(published: Published, key: str) -> None:
-        unit = unit_of_side(published.measured, names) if key == "value" else None
-        _check_side(study, parse_side(published.value if key == "value" else published.measured, names, unit))
+        unit = None if key == "measured" else unit_of_side(published.measured, names)
+        if getattr(published, key):
+            _check_side(study, parse_side(getattr(published, key), names, unit))
 
     def check_measurement(name: str) -> None:
         if study.specification.measurements[name].is_own:
@@ -586,10 +601,14 @@ def _wrong_statements(study: Study) -> list[Problem]:
         attempt(("statements", index, "check"), lambda text=statement.check: check_statement(text))
     for index, published in enumerate(study.specification.published):
         before = len(problems)
-        for key in ("measured", "value"):
+        rows: list[Published] = []
+        path = ("published", index)
+        attempt(
+            path, lambda one=published, rows=rows: rows.extend(row for _, row in each_published([one], study.beside))
+        )
+        for key, row in itertools.product(("measured", "value", "deviation"), rows):
             if len(problems) == before:
-                path = ("published", index, key)
-                attempt(path, lambda published=published, key=key: check_published(published, key))
+                attempt((*path, key), lambda row=row, key=key: check_published(row, key))
     return problems
 
 

@@ -197,14 +197,29 @@ class Published(_Strict):
         Where it was published.
     value
         The published value, with its unit.
+    deviation
+        The published standard deviation of the samples, with its unit.
+    n
+        How many samples it was of.
     measured
         The same quantity here, as in a check.
+    table
+        The published table that it stands in: figures of one table stand together.
+    rows
+        A CSV file beside the study: the entry stands for each of its rows, and `{column}` for what the row has there.
+    where
+        Columns of that file and the values that the rows are to have there.
     """
 
     text: str
     source: str
     value: str
+    deviation: str = ""
+    n: int | None = Field(default=None, ge=2)
     measured: str
+    table: str = ""
+    rows: str = ""
+    where: dict[str, str] = {}
 
 
 class DurationLimit(_Strict):
