@@ -32,9 +32,14 @@ def published_rows(results: Sequence[PublishedResult]) -> list[tuple[str, ...]]:
         if one.deviation >= 0:
             theirs += f" ± {worded_value(one.deviation, one.unit, scale)}"
         seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
-        apart = "" if math.isnan(one.difference) else f"{100 * one.difference:+.3g} %"
+        apart = "" if math.isnan(one.difference) else _percent(100 * one.difference)
         rows.append((one.published.text, theirs, seen, apart, one.word))
     return rows
+
+
+def _percent(apart: float) -> str:
+    """Three digits, and no powers of ten."""
+    return f"{apart:+.0f} %" if abs(apart) >= 100 else f"{apart:+.3g} %"
 
 
 def _by_table(results: Sequence[PublishedResult]) -> Mapping[tuple[str, str], list[PublishedResult]]:
