@@ -56,7 +56,7 @@ def published_tables(analysis: Analysis) -> list[Table]:
     tables: list[Table] = []
     for (title, source), results in _by_table(analysis.published).items():
         rows = [[Cell(text) for text in row] for row in published_rows(results)]
-        head = list(HEAD)
+        head: list[str] = [*HEAD]
         if not title:
             head.append("Source")
             for row, one in zip(rows, results, strict=True):
