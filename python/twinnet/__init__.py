@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from twinnet.results.fidelity import FidelityRecord, Thresholds
     from twinnet.traffic import apps
     from twinnet.traffic import distributions as processes
+    from twinnet.traffic.application import Application
     from twinnet.traffic.congestion import CongestionControl
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Application",
     "CongestionControl",
     "DeliveryTrace",
     "FidelityRecord",
@@ -93,6 +95,7 @@ _MODULES = {
     "units": "units",
 }
 _HOMES = {
+    "Application": "traffic.application",
     "CongestionControl": "traffic.congestion",
     "DeliveryTrace": "deliveries",
     "FidelityRecord": "results.fidelity",

@@ -325,6 +325,10 @@ def register_congestion_control(name: str, start: Callable[[int, int], object]) 
     """Let model hosts of this process use the congestion control `name`, of 1 to 15 letters. For each connection
     `start` is called with the initial window in segments and a seed. Raises `ValueError` for a name that cannot be."""
 
+def register_application(name: str, start: Callable[[str], object]) -> None:
+    """Let model hosts of this process run the application `name`. `start` is called for each end with its settings
+    (JSON), and what it returns is told by its method ``_told`` what happens."""
+
 @final
 class VirtualLab:
     """A network on the virtual clock, in the caller's process; real hosts live in a guest, where settings of it are.

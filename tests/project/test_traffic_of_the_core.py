@@ -14,6 +14,7 @@ from twinnet import _core
 from twinnet.settings import Flag, Number, OneOf, Quantity, Setting, Whole, settings_of
 from twinnet.traffic import apps, bandwidth
 from twinnet.traffic.app import App, Flow
+from twinnet.traffic.application import Application, OwnSink, OwnSource
 from twinnet.traffic.distributions import constant
 from twinnet.traffic.kinds import FLOWS
 from twinnet.traffic.traffic_settings import TrafficSettings
@@ -73,6 +74,11 @@ SENDERS: list[tuple[type[TrafficSettings], list[Callable[[], App]]]] = [
             lambda: apps.ping("h", "10.0.0.2", count=3, gap=GAP, size=SIZE),
         ],
     ),
+    (
+        OwnSource,
+        [lambda: OwnSource("h", "10.0.0.2", of=Application, settings={"rate": 3}, dscp=1, duration="1 s")],
+    ),
+    (OwnSink, [lambda: OwnSink("h", of=Application, record_packets=1, path_mtu=1500)]),
     (
         bandwidth.bandwidth_prober,
         [lambda: bandwidth.bandwidth_prober("h", "10.0.0.2", "pathload", budget="1 MB", record=True)],
@@ -181,7 +187,9 @@ def test_python_and_the_core_allow_the_same_values(make: Callable[[], App], fiel
             assert not allowed("none of them")
         case _:
             # A distribution, a trace or a list: its own reader checks it, and the core has taken it above.
-            assert not allowed("more than fifteen letters" if field == "congestion_control" else "text")
+            # Names are bounded, and the settings of an own application are a text.
+            named = {"congestion_control": "more than fifteen letters", "code": "more than fifteen letters"}
+            assert not allowed(3 if field == "settings" else named.get(field, "text"))
 
 
 def test_every_kind_of_a_study_is_made_of_apps_that_are_compared() -> None:
@@ -196,6 +204,7 @@ def test_every_kind_of_a_study_is_made_of_apps_that_are_compared() -> None:
         "voice": {"duration": "1 s"},
         "video": {"duration": "60 s"},
         "bandwidth": {},
+        "own": {"of": Application},
     }
     for name, kind in FLOWS.items():
         flow = kind("h1", "h2", **examples[name])

@@ -108,8 +108,7 @@ def test_once_a_round_trip_it_is_told_the_sum_of_all() -> None:
     assert carried(of(True)) == carried(of(False))
     # 10 segments a round trip of 40.6 ms for 10 s; the last round's may be on their way.
     assert abs(sum(told[True]) - sum(told[False])) <= 10
-    # A round ends with what was in flight at its begin: a fifth of the window before the round trip is over.
-    assert 10 / 0.0406 <= len(told[True]) <= 1.3 * 10 / 0.0406
+    assert len(told[True]) == pytest.approx(10 / 0.0406, rel=0.03)
     assert len(told[False]) > 3 * len(told[True])
 
 

@@ -11,6 +11,7 @@ use crate::clock::server::ClockServer;
 use crate::http::client::HttpClient;
 use crate::http::server::HttpServer;
 use crate::http::video::VideoClient;
+use crate::own::{OwnSink, OwnSinkConfig, OwnSource, OwnSourceConfig};
 use crate::ping::Ping;
 use crate::rtp::sink::RtpSink;
 use crate::rtp::source::RtpSource;
@@ -52,6 +53,10 @@ pub enum AppConfig {
     ClockClient(ClockClientConfig),
     /// Answers clock clients.
     ClockServer(ClockServerConfig),
+    /// One end of an application that was brought along: sends first.
+    OwnSource(Box<OwnSourceConfig>),
+    /// The other end of it: counts datagrams, and may answer.
+    OwnSink(OwnSinkConfig),
     /// Estimates available bandwidth.
     BandwidthProber(Box<BandwidthProberConfig>),
     /// Tells probers when their probes arrived.
@@ -75,6 +80,8 @@ impl AppConfig {
             Self::Ping(_) => PingConfig::KIND,
             Self::ClockClient(_) => ClockClientConfig::KIND,
             Self::ClockServer(_) => ClockServerConfig::KIND,
+            Self::OwnSource(_) => OwnSourceConfig::KIND,
+            Self::OwnSink(_) => OwnSinkConfig::KIND,
             Self::BandwidthProber(_) => BandwidthProberConfig::KIND,
             Self::BandwidthListener(_) => BandwidthListenerConfig::KIND,
         }
@@ -97,6 +104,8 @@ impl AppConfig {
             Self::VideoClient(config) => config.validate(),
             Self::ClockClient(config) => config.validate(),
             Self::ClockServer(config) => config.validate(),
+            Self::OwnSource(config) => config.validate(),
+            Self::OwnSink(config) => config.validate(),
             Self::BandwidthProber(config) => config.validate(),
             Self::BandwidthListener(config) => config.validate(),
         }
@@ -119,6 +128,8 @@ impl AppConfig {
             Self::Ping(config) => Box::new(Ping::new(*config)),
             Self::ClockClient(config) => Box::new(ClockClient::new(config.clone())),
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
+            Self::OwnSource(config) => Box::new(OwnSource::new(*config)),
+            Self::OwnSink(config) => Box::new(OwnSink::new(config)),
             Self::BandwidthProber(config) => Box::new(BandwidthProber::new(*config)),
             Self::BandwidthListener(config) => Box::new(BandwidthListener::new(config)),
         }

@@ -14,6 +14,7 @@ mod http;
 mod listen;
 #[cfg(test)]
 mod loop_network;
+pub mod own;
 mod ping;
 mod rtp;
 mod schedule;

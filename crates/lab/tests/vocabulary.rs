@@ -167,6 +167,10 @@ fn apps() -> Vec<Value> {
             json!({"method": {"name": "hybrid"}, "most_payload": 1472, "most_rate_bps": 1_000_000,
                                       "budget_bytes": 1000, "duration_ps": SECOND_PS}),
         ),
+        json!({"kind": "own_source", "to": "10.0.0.4", "port": 1, "flow": 1, "code": "mine", "settings": "{}", "dscp": 1,
+               "duration_ps": 1}),
+        json!({"kind": "own_sink", "port": 1, "interval_ps": 1_000_000_000, "record_packets": 1, "mtu_bytes": 1500,
+               "code": "mine", "settings": "{}"}),
         json!({"kind": "bandwidth_listener", "port": 1, "most_rate_bps": 1_000_000}),
     ]
 }

@@ -7,6 +7,7 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod own_application;
 mod own_code;
 mod own_congestion;
 mod settings;
@@ -41,6 +42,8 @@ mod _core {
     use super::openflow::{
         openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
     };
+    #[pymodule_export]
+    use super::own_application::register_application;
     #[pymodule_export]
     use super::own_congestion::{register_congestion_control, Acknowledgement};
     #[pymodule_export]

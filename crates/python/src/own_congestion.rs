@@ -64,7 +64,7 @@ struct OwnControl {
     window: u32,
     threshold: u32,
     pacing: Option<Rate>,
-    /// Where it is called once a round trip: the sequence number that ends the round, and what came since.
+    /// Where it is called once a round trip: the segments that were delivered when the round began, and what came since.
     rounds: Option<(u64, Acknowledged)>,
 }
 
@@ -156,10 +156,9 @@ impl CongestionControl for OwnControl {
             None => *told,
             Some((end, gathered)) => {
                 *gathered = together(gathered, told);
-                if told.acknowledged_to < *end {
-                    return;
-                }
-                *end = told.next_sequence;
+                // A round is over when something is delivered that was sent after it began.
+                let Some(rate) = told.rate.filter(|rate| rate.delivered_before >= *end) else { return };
+                *end = rate.delivered_total;
                 std::mem::take(gathered)
             }
         };

@@ -37,8 +37,9 @@ from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
 from twinnet.ranges import moment_ps
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
+from twinnet.traffic import application, congestion
 from twinnet.traffic.app import App, Flow
-from twinnet.traffic.congestion import brought, hand_to_the_core
+from twinnet.traffic.own_code import brought
 from twinnet.units import Duration, Size, duration_ps, format_duration
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
@@ -691,21 +692,21 @@ class Lab(AnswersToMininet):
             fields["to"] = self.layout.address(str(fields["to"]))
         if "flow" in fields:
             fields["flow"] = flow
-        self._bring_along(fields.get("congestion_control"))
+        for key, hand in (("congestion_control", congestion.hand_to_the_core), ("code", application.hand_to_the_core)):
+            self._bring_along(fields.get(key), hand)
         wanted = {"kind": app.kind, **fields}
         seed = self._seed_of(app, flow, name)
         return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
 
-    def _bring_along(self, control: str | None) -> None:
-        """Make an own congestion control known where the lab's hosts are models of this process."""
-        own = brought(control)
-        if own is not None and control is not None:
+    def _bring_along(self, name: str | None, hand: Callable[[str], None]) -> None:
+        """Make code of one's own known where the lab's hosts are models of this process."""
+        own = brought(name)
+        if own is not None and name is not None:
             if self.clock != "virtual":
                 raise NotAvailable(
-                    f"the congestion control {own.name} is your own: model hosts on the virtual clock have it",
-                    "use net.simulate(), or a congestion control of the kernel",
+                    f"{own.name} is your own: model hosts on the virtual clock run it", "use net.simulate()"
                 )
-            hand_to_the_core(control)
+            hand(name)
 
     def _seed_of(self, app: App, flow: int | None, name: str | None) -> int:
         """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same

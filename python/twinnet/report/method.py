@@ -10,7 +10,7 @@ from twinnet.study.analysis import Analysis
 from twinnet.study.own_metric import OwnMetric
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.study.virtual_hosts import has_programs
-from twinnet.traffic.congestion import brought
+from twinnet.traffic.own_code import brought
 from twinnet.units import format_duration, format_rate, format_size
 
 __all__ = ["method_paragraphs", "parameter_rows", "traffic_rows"]

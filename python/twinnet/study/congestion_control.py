@@ -8,7 +8,7 @@ from pathlib import Path
 from twinnet.errors import NotAvailable
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.specification import USUAL_CONGESTION_CONTROL
-from twinnet.traffic.congestion import brought
+from twinnet.traffic.own_code import brought
 
 __all__ = ["controls_of", "for_this_machine", "told_controls"]
 

@@ -79,8 +79,8 @@ def wire_bytes(offer: Offer, mtu: int) -> tuple[int, float]:
 
 def offers(entry: Traffic) -> Iterator[Offer]:
     """Yield the flows of `entry`, one for each of its sources; none for an estimator of available bandwidth, whose
-    probes are few, and for what stays in its host."""
-    if entry.app == "bandwidth" or entry.to in entry.sources:
+    probes are few, for an own application, whose code decides, and for what stays in its host."""
+    if entry.app in ("bandwidth", "own") or entry.to in entry.sources:
         return
     # All flows of an entry have the same settings, here as the apps get them: with every default put in.
     made = entry.between(entry.sources[0], _INTERVAL_PS)

@@ -18,9 +18,9 @@ from types import ModuleType
 from typing import Any
 
 from twinnet.errors import did_you_mean
-from twinnet.traffic.congestion import OwnControl, bring
+from twinnet.traffic.own_code import OwnCode, bring
 
-__all__ = ["OWN_NAME", "OwnSource", "bring_control", "find_own"]
+__all__ = ["OWN_NAME", "OwnSource", "bring_own", "find_own"]
 
 OWN_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 
@@ -104,11 +104,10 @@ def find_own(name: str, beside: Mapping[str, str], what: str, example: str) -> t
     return file, source
 
 
-def bring_control(name: str, beside: Mapping[str, str]) -> str:
-    """Find the congestion control `name`; return the name by which TCP of model hosts knows it. Raises as
-    :func:`find_own`."""
-    own = OwnSource(name, *find_own(name, beside, "congestion control", "mine:Timid"))
-    return bring(OwnControl(own.name, own.file, own.sha256, own.load))
+def bring_own(name: str, beside: Mapping[str, str], what: str) -> str:
+    """Find `name`, which is a `what`; return the name by which model hosts know it. Raises as :func:`find_own`."""
+    own = OwnSource(name, *find_own(name, beside, what, "mine:Timid"))
+    return bring(OwnCode(own.name, own.file, own.sha256, own.load))
 
 
 def _source(module: str, beside: Mapping[str, str]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from twinnet.study.specification import Traffic
 
 __all__ = ["PathMtus"]
 
-_DATAGRAMS = ("udp", "rtp", "voice")
+_DATAGRAMS = ("udp", "rtp", "voice", "own")
 
 
 class PathMtus:

@@ -20,7 +20,7 @@ from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
 from twinnet.study.network_of import check_networks
 from twinnet.study.own_metric import OWN_NAME, OwnMetric, find_metric
-from twinnet.study.own_source import bring_control
+from twinnet.study.own_source import bring_own
 from twinnet.study.predicate import Check, Names, Side, aggregate_of, parse_check, parse_side, unit_of_side
 from twinnet.study.published_figures import read_figures
 from twinnet.study.published_rows import each_published
@@ -402,12 +402,13 @@ def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -
                     fields[key] = beside.entries(key, fields[key])
                 except ValueError as error:
                     raise document.error(("traffic", index, key), str(error)) from None
-        own: Any = cast(dict[str, Any], entry).get("congestion_control") if isinstance(entry, dict) else None
-        if isinstance(own, str) and OWN_NAME.fullmatch(own):
-            try:
-                entry["congestion_control"] = bring_control(own, beside)
-            except ValueError as error:
-                raise document.error(("traffic", index, "congestion_control"), str(error)) from None
+        for key, what in (("congestion_control", "congestion control"), ("of", "application")):
+            own: Any = cast(dict[str, Any], entry).get(key) if isinstance(entry, dict) else None
+            if isinstance(own, str) and OWN_NAME.fullmatch(own):
+                try:
+                    entry[key] = bring_own(own, beside, what)
+                except ValueError as error:
+                    raise document.error(("traffic", index, key), str(error)) from None
     for section in ("network", "factors"):
         for fields, place in named_traces(data.get(section), (section,)):
             key = str(place[-1])

@@ -7,6 +7,7 @@ nothing happens before. Each kind of traffic is one class, in a file of its own,
 from __future__ import annotations
 
 from twinnet.traffic.app import App, Flow
+from twinnet.traffic.application import Own
 from twinnet.traffic.http import HttpGet, HttpServer
 from twinnet.traffic.ping import Ping
 from twinnet.traffic.rtp import Rtp, RtpSink, RtpSource
@@ -20,6 +21,7 @@ __all__ = [
     "Flow",
     "http_get",
     "http_server",
+    "own",
     "ping",
     "preset",
     "rtp",
@@ -52,3 +54,4 @@ http_get = HttpGet
 http_server = HttpServer
 video = Video
 ping = Ping
+own = Own

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from twinnet.errors import BadValue
+from twinnet.traffic.own_code import brought
 
 if TYPE_CHECKING:
     from twinnet._core import Acknowledgement
 
-__all__ = ["CongestionControl", "OwnControl", "bring", "brought", "hand_to_the_core", "name_of_class"]
-
-_LONGEST = 15
-"""The longest name of a congestion control (Linux's `TCP_CA_NAME_MAX`)."""
-_OF_THE_CLASS = 6
+__all__ = ["CongestionControl", "hand_to_the_core"]
 
 
 class CongestionControl:
@@ -78,60 +71,7 @@ class CongestionControl:
         """Nothing was lost after all (RFC 4015, RFC 5682): go back to what was before :meth:`congested`."""
 
 
-@dataclass(frozen=True)
-class OwnControl:
-    """A congestion control that was brought along.
-
-    Attributes
-    ----------
-    name
-        As it was named: ``module:name``, or the class's own.
-    file
-        The file that its source is in.
-    sha256
-        The hash of its source.
-    load
-        Returns the class.
-    """
-
-    name: str
-    file: str
-    sha256: str
-    load: Callable[[], object]
-
-
-_brought: dict[str, OwnControl] = {}
 _handed: set[str] = set()
-
-
-def bring(control: OwnControl) -> str:
-    """Make `control` known; return the name by which TCP of model hosts knows it, which tells its source by a hash."""
-    of_the_class = control.name.rpartition(":")[2][:_OF_THE_CLASS]
-    key = hashlib.sha256(f"{control.name} {control.sha256}".encode()).hexdigest()
-    name = f"{of_the_class}-{key}"[:_LONGEST]
-    _brought.setdefault(name, control)
-    return name
-
-
-def brought(name: str | None) -> OwnControl | None:
-    """Return what was brought along under `name`, or `None`."""
-    return _brought.get(name) if name is not None else None
-
-
-def name_of_class(control: type[CongestionControl]) -> str:
-    """Make a class known; return its name as :func:`bring` does."""
-    try:
-        source, file = inspect.getsource(control), inspect.getfile(control)
-    except (OSError, TypeError):
-        # Typed at a prompt, or made by a program.
-        source, file = f"{control.__qualname__} {id(control)}", control.__module__
-    key = hashlib.sha256(source.encode()).hexdigest()
-    name = bring(OwnControl(control.__name__, file, key, lambda: control))
-    if _brought[name].load() is not control:
-        # The same text, run again: the newest counts, whose surroundings may be others.
-        _brought[name] = OwnControl(control.__name__, file, key, lambda: control)
-        _handed.discard(name)
-    return name
 
 
 def hand_to_the_core(name: str) -> None:
@@ -140,7 +80,9 @@ def hand_to_the_core(name: str) -> None:
 
     if name in _handed:
         return
-    control = _brought[name]
+    control = brought(name)
+    if control is None:
+        raise BadValue(f"no congestion control {name!r} was brought along", "give its class")
 
     def start(initial_window: int, seed: int) -> CongestionControl:
         made = control.load()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twinnet.traffic.application import Own
 from twinnet.traffic.bandwidth import Bandwidth
 from twinnet.traffic.http import HttpGet
 from twinnet.traffic.ping import Ping
@@ -15,7 +16,15 @@ from twinnet.traffic.video import Video
 __all__ = ["FLOWS", "SOURCES", "FlowKind", "SourceKind"]
 
 FlowKind = (
-    type[Udp] | type[TcpBulk] | type[HttpGet] | type[Ping] | type[Rtp] | type[Voice] | type[Video] | type[Bandwidth]
+    type[Udp]
+    | type[TcpBulk]
+    | type[HttpGet]
+    | type[Ping]
+    | type[Rtp]
+    | type[Voice]
+    | type[Video]
+    | type[Bandwidth]
+    | type[Own]
 )
 SourceKind = type[UdpSource] | type[TcpSource] | type[RtpSource] | type[Ping]
 
@@ -28,6 +37,7 @@ FLOWS: Mapping[str, FlowKind] = {
     "voice": Voice,
     "video": Video,
     "bandwidth": Bandwidth,
+    "own": Own,
 }
 """The kinds of traffic that a study can have, by the name in the entry's `app`."""
 SOURCES: Mapping[str, SourceKind] = {

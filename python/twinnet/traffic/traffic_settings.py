@@ -13,9 +13,9 @@ from twinnet.errors import BadValue
 from twinnet.ranges import LONGEST_RUN_PS, LONGEST_WAY_PS, SHORTEST_INTERVAL_PS
 from twinnet.settings import Described, Flag, Number, OneOf, Setting, Whole, duration, rate, settings_of, size
 from twinnet.traffic.congestion import CongestionControl as OwnClass
-from twinnet.traffic.congestion import name_of_class
 from twinnet.traffic.distributions import Distribution, OnOff
 from twinnet.traffic.files import read_frame_sizes, read_trace
+from twinnet.traffic.own_code import name_of_class
 from twinnet.units import Bytes, Duration, Picoseconds, Rate, Size, duration_ps, size_bytes
 
 __all__ = [
