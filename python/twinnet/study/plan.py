@@ -152,6 +152,9 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
     content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
     # The network does the same on any number of threads.
     content["network"].pop("fabric_threads")
+    # What is as it would be without the setting has no effect either.
+    if content["network"]["ip6"]:
+        del content["network"]["ip6"]
     for link in content["network"]["links"]:
         link.pop("name")
     machines = content["network"].pop("machines")
