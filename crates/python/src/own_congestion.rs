@@ -64,7 +64,7 @@ struct OwnControl {
     window: u32,
     threshold: u32,
     pacing: Option<Rate>,
-    /// Where it is called once a round trip: the segments that were delivered when the round began, and what came since.
+    /// Where it is called once a round trip: segments delivered when the round began, and what came since.
     rounds: Option<(u64, Acknowledged)>,
 }
 
