@@ -33,7 +33,9 @@ Linux hands to its interface, and not the processing time, which neither side ha
 hosts of the guest (`ethtool -K a0-eth0 tso off gso off`), Linux gets about what the model gets: 7.81 Mbit/s for NewReno
 over 10 Mbit/s and 10 ms (3.43 with offload; model 7.84), 8.82 for CUBIC (7.50; 8.77), and over 2 Mbit/s and 50 ms 1.55
 for NewReno (0.95; 1.58) and 1.60 for CUBIC (1.23; 1.76). These were runs of 10 s with seed 1 and without random losses,
-one each (2026-11-25, commit c20104e2). A model host sends segment by segment: that is where the model differs.
+one each (2026-11-25, commit c20104e2). A model host sends segment by segment.
+So super-segments matter there. These runs do not tell the bursts that Linux hands over from how the fabric times a
+burst at a queue.
 
 To repeat the measurement, use these commands. The first two run Linux in the guest, and continue where they stopped.
 With `--repetitions 3` they draw other random losses. The next two run the model over the same labs. The fifth measures

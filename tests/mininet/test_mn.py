@@ -38,6 +38,14 @@ def test_a_test_from_options_ends_with_the_words_that_scripts_look_for() -> None
     assert "\ncompleted in " in done.stderr
 
 
+def test_debugging_tells_more_than_what_is_told_anyway() -> None:
+    told = {level: twinnet("mn", "-v", level, "--test", "none").stderr for level in ("output", "info", "debug")}
+    assert told["output"] == ""
+    # Each command, interface and namespace: what Mininet's own test looks for is more than 70 lines.
+    assert 0 < told["info"].count("\n") < 40 < 70 < told["debug"].count("\n")
+    assert "*** h1 : ('ifconfig', 'h1-eth0', 'up')" in told["debug"]
+
+
 def test_the_prompt_reads_commands_to_the_end_of_its_input(tmp_path: Path) -> None:
     (tmp_path / "commands").write_text("dump\n")
     lines = LINES.format(source=tmp_path / "commands")

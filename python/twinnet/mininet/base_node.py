@@ -78,6 +78,7 @@ class Node(Shell):
         self.nameToIntf[intf.name] = intf
         debug(f"\nadded intf {intf} ({number}) to node {self.name}\n")
         if self.inNamespace:
+            debug(f"moving {intf} into the namespace of {self.name}\n")
             moveIntfFn(intf.name, self)
 
     def delIntf(self, intf: Intf) -> None:
@@ -195,8 +196,10 @@ class Node(Shell):
         """Do ``ifconfig NAME ARGS...`` without that program where this is possible; return whether it is done."""
         if type(self).cmd is not Shell.cmd or self.shell is None:
             return False
+        words = " ".join(str(one) for one in args).split()
+        debug(f"*** {self.name} : {('ifconfig', name, *words)}\n")
         with suppress(OSError), in_network_of(self.pid if self.inNamespace else None):
-            return set_interface(name, " ".join(str(one) for one in args).split())
+            return set_interface(name, words)
         return False
 
     def before_command(self) -> None:

@@ -491,6 +491,8 @@ class Mininet(Measuring):
         """Have the kernel delete at once the links that end at nodes without a namespace: the other ends go too."""
         ours = [link for link in self.links if _ends_as_usual(link)]
         ends = [(end, link) for link in ours for end in link.ends() if not end.node.inNamespace]
+        for end in (end for link in ours for end in link.ends()):
+            debug(f"*** deleting {end} of {end.node}\n")
         with contextlib.suppress(OSError):
             delete_together([end.name for end, _ in ends])
             for _, link in ends:

@@ -147,6 +147,7 @@ class Shell:
         """End the shell and what it runs."""
         self.unmountPrivateDirs()
         if self.shell and self.shell.poll() is None:
+            debug(f"*** {self.name} : ending its shell {self.shell.pid} and what it runs\n")
             os.killpg(self.shell.pid, signal.SIGHUP)
         self.cleanup()
 
