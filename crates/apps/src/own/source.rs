@@ -139,6 +139,10 @@ impl OwnSource {
 
 impl App for OwnSource {
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
+        // What comes after the end is not answered.
+        if self.finished {
+            return;
+        }
         match event {
             Event::Start => self.begin(now, host),
             Event::Timer if self.last_moment().is_some_and(|last| now >= last) => self.end(now, host),
@@ -240,7 +244,7 @@ mod tests {
         assert_eq!((&sent["packets"], &sent["bytes"], &sent["errors"]), (&json!(10), &json!(1000), &json!([])));
         let arrived = &network.report(sink)["flows"][0];
         assert_eq!((&arrived["packets"], &arrived["lost"], &arrived["flow"]), (&json!(10), &json!(0), &json!(3)));
-        assert_eq!(arrived["delay_ps"]["mean"], json!(5_000_000_000_u64));
+        assert_eq!(arrived["delay_ps"]["mean"], json!(5e9));
     }
 
     #[test]
