@@ -316,10 +316,13 @@ def check_yaml(block: Block, folder: Path) -> None:
 
 def test_a_study_in_the_documentation_can_be_loaded_by_its_path(tmp_path: Path) -> None:
     for page in PAGES:
-        for block in blocks_of(page):
-            if block.language == "yaml" and block.file_name and "\nstudy:" in block.text:
-                path = tmp_path / block.file_name
-                path.write_text(block.text)
+        named = {block.file_name: block for block in blocks_of(page) if block.file_name}
+        for name, block in named.items():
+            # What stands beside it on the page stands beside it in the folder.
+            (tmp_path / name).write_text(block.text)
+        for name, block in named.items():
+            path = tmp_path / name
+            if block.language == "yaml" and "\nstudy:" in block.text:
                 assert load_study(path).name == re.findall(r"^study: (\S+)", block.text, re.MULTILINE)[0]
 
 

@@ -63,7 +63,7 @@ measurements:
 
 def needs(*programs: str) -> pytest.MarkDecorator:
     absent = [program for program in programs if shutil.which(program) is None]
-    return pytest.mark.skipif(bool(absent), reason=f"{', '.join(absent)} is not installed")
+    return pytest.mark.skipif(bool(absent), reason=f"{', '.join(absent)} not installed")
 
 
 def written(folder: Path, text: str) -> Path:

@@ -93,6 +93,7 @@ class FabricProcess:
         from twinnet import _core
 
         for attached in plan.attached():
+            debug(f"*** {self.name}: taking {attached.interface} for {attached.node}\n")
             with in_network_of(attached.process):
                 try:
                     packet, watch, index, mtu = _core.open_interface(attached.interface)
@@ -200,4 +201,6 @@ class FabricProcess:
         """End the lab process, and wait until it is gone."""
         self._ended.set()
         self._doors.end()
+        for node in self.spec["nodes"]:
+            debug(f"*** {self.name}: {node['kind']} {node['name']} goes\n")
         self._process.end(_PATIENCE_S)
