@@ -32,7 +32,7 @@ copybutton_only_copy_prompt_lines = True
 # takes for names; everything else must lead somewhere.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|subprocess|types|enum|abc)\..*"),
-    ("py:.*", r"(datetime|decimal|ssl)\..*"),
+    ("py:.*", r"(datetime|decimal|random|ssl)\..*"),
     ("py:.*", r".*[\[\] ].*"),
     # Words that numpydoc's form takes for types, and names that only exist for the type checker.
     ("py:class", r"\w+"),
