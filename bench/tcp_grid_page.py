@@ -69,8 +69,8 @@ def reason(cell: Cell, linux_mbit: float, runs: int, difference: float, interval
     frames = cell.buffer_bytes // 1514
     if cell.algorithm != "bbr" and difference > 0 and frames <= 8:
         return (
-            f"the buffer holds {frames} frames; Linux hands super-segments to its interface, the model one segment "
-            "after the other ([phase effects](model-tcp.md#phase-effects))"
+            f"likely, the buffer of {frames} frames: Linux hands super-segments to its interface, the model one "
+            "segment after the other ([phase effects](model-tcp.md#phase-effects))"
         )
     if losses:
         return f"not known: {losses:.0f} random losses a run, and {runs} run{'s' * (runs > 1)}"

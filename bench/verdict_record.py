@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -97,9 +98,11 @@ def begin(seed: str) -> Session:
 
 
 def add(path: Path, one: Session | Run) -> None:
-    """Add a line to the record."""
+    """Add a line to the record. Where this machine keeps its Python is nobody's concern: programs that run by it are
+    named as it is."""
+    line = json.dumps({type(one).__name__.lower(): asdict(one)})
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({type(one).__name__.lower(): asdict(one)}) + "\n")
+        file.write(line.replace(json.dumps(sys.executable)[1:-1], Path(sys.executable).name) + "\n")
 
 
 def read(path: Path) -> dict[Session, list[Run]]:

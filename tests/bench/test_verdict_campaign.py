@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from labs_here import can_run_labs
 
 from bench.disturbances import DISTURBANCES, OF_APPS, OF_PROGRAMS, SEEN_BY
-from bench.verdict import BLOCK, DATAGRAMS, campaign, clopper_pearson, figures_of, one_run, plan
+from bench.verdict import BLOCK, DATAGRAMS, RECORD, campaign, clopper_pearson, figures_of, one_run, plan
 from bench.verdict_programs import SHAPES, program_case
 from bench.verdict_programs import differences as program_differences
 from bench.verdict_record import Run, add, begin, read, thresholds_in_force
@@ -129,6 +130,16 @@ def test_sessions_are_added_to_a_record_and_a_line_that_was_cut_off_is_passed_ov
         assert session.thresholds == thresholds_in_force()
         assert session.commit
         assert "lateness_p999_ns" in session.machine["thresholds"]
+
+
+def test_the_record_does_not_tell_where_this_machine_keeps_its_python(tmp_path: Path) -> None:
+    path = tmp_path / "verdict.jsonl"
+    session = begin("one")
+    add(path, session)
+    add(path, replace(run("valid"), reasons=[f"a signal stopped a host's program ({sys.executable})"]).of(session))
+    [[told]] = read(path).values()
+    assert told.reasons == [f"a signal stopped a host's program ({Path(sys.executable).name})"]
+    assert str(Path(sys.executable).parent) not in RECORD.read_text()
 
 
 def test_each_session_draws_its_seed(tmp_path: Path) -> None:
