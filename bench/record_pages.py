@@ -21,6 +21,7 @@ from bench.record import PartRecord, read
 from bench.tcp_grid import Cell
 from bench.tcp_grid_table import RECORD as GRID
 from bench.tcp_grid_table import TOLERANCE, compare
+from bench.verdict_page import newest
 
 __all__ = ["PAGES", "filled", "words"]
 
@@ -39,6 +40,7 @@ def words() -> dict[str, str]:
         "bursts": lambda: _bursts(read(RECORD)),
         "phase_effects": _phase_effects,
         "tcp_cells": _tcp_cells,
+        "verdict": newest,
     }
     return {name: say() for name, say in told.items()}
 

@@ -197,14 +197,15 @@ def figures_of(runs: Sequence[Run]) -> Iterator[Figure]:
     yield _share("good and called invalid, of good runs", found, good, "under 5 %", 0.05)
     yield _share("good and called doubtful, of good runs", [run for run in good if run.verdict == "doubtful"], good)
     for kind in (DATAGRAMS, "TCP and programs", STUDY):
-        of_kind = [run for run in runs if _kind(run) == kind]
+        of_kind = [run for run in runs if kind_of(run) == kind]
         for name in ("", *DISTURBANCES, "a slow receiver"):
             of = [run for run in of_kind if run.disturbance == name]
             if of:
                 yield _row(f"called valid: {kind}, {name or 'quiet'}", of, bool(name) and kind != STUDY)
 
 
-def _kind(run: Run) -> str:
+def kind_of(run: Run) -> str:
+    """Return what is counted together."""
     return run.shape if run.shape in (DATAGRAMS, STUDY) else "TCP and programs"
 
 

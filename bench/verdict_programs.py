@@ -74,10 +74,13 @@ pause_s, count = float(sys.argv[2]), 0
 s.settimeout(0.1)
 ended = []
 signal.signal(signal.SIGTERM, lambda *_: ended.append(1))
-while not ended:
+# What has arrived when it is to end is counted, too.
+while True:
     try:
         s.recv(2048)
     except TimeoutError:
+        if ended:
+            break
         continue
     count += 1
     if pause_s:

@@ -13,6 +13,7 @@ from labs_here import can_run_labs
 
 from bench.disturbances import DISTURBANCES, OF_APPS, OF_PROGRAMS, SEEN_BY
 from bench.verdict import BLOCK, DATAGRAMS, RECORD, campaign, clopper_pearson, figures_of, one_run, plan
+from bench.verdict_page import campaign_in_words, newest
 from bench.verdict_programs import SHAPES, program_case
 from bench.verdict_programs import differences as program_differences
 from bench.verdict_record import Run, add, begin, read, thresholds_in_force
@@ -113,6 +114,25 @@ def test_the_goal_is_that_no_wrong_run_is_called_valid() -> None:
     first, *_ = figures_of([run("valid")] * 1000)
     assert first.met is True
     assert "0.00 to 0.37 %" in first.note
+
+
+def test_a_page_has_the_runs_of_the_last_commit_and_thresholds_by_what_was_done_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "verdict.jsonl"
+    old, *last = begin("one"), begin("two"), begin("three")
+    add(path, old := replace(old, commit="0ld"))
+    add(path, run("valid", "loss").of(old))
+    for session in last:
+        add(path, session)
+        add(path, run("valid").of(session))
+        add(path, run("valid", "loss", disturbance="a quota").of(session))
+        add(path, run("invalid").of(session))
+    told = newest(path)
+    assert told.splitlines()[1].startswith(f"6 runs, begun {last[-1].begin} UTC at commit {last[-1].commit}")
+    assert "| datagrams, left alone | 4 |  | 2 | 0 | 2 | 0 to 84 % |" in told
+    assert "| datagrams, a quota | 2 | 2 | 2 (2 wrong) | 0 | 0 | 16 to 100 % |" in told
+    assert "- Wrong, of disturbed runs that were called valid: 2 of 2 (15.8 to 100.0 %, Clopper-Pearson)." in told
+    assert "- Good and called invalid (goal: under 5 %): 2 of 4 (" in told
+    assert campaign_in_words(last[0], []).count("0 of 0") == 5
 
 
 def test_sessions_are_added_to_a_record_and_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ def test_what_a_program_does_wrong_is_told() -> None:
         assert lab["h1"].run(["sh", "-c", "kill -9 $$"]).returncode == -9
 
 
+@pytest.mark.quiet
 def test_a_program_that_computes_without_end_is_named_within_five_seconds() -> None:
     with two_hosts().simulate(hosts="programs") as lab:
         begin = time.monotonic()

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Iterator
+from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -79,7 +80,12 @@ def test_the_full_line_the_queue_and_the_verdict_are_seen(browser: Browser, lab:
         assert state[0] in ("valid", "doubtful", "invalid") and len(state[2]) > 10
         first = page.locator("#ports tr", has_text="s1-eth3").locator("td").all_inner_texts()
         assert first[:2] == ["s1-eth3", "h3"] and first[2].endswith("Mbit/s")
-        assert 75 < float(first[3].removesuffix(" %")) < 105
+        # One tick may hold what the machine was late with in the tick before; the line's rate is that of many.
+        loads: list[float] = []
+        for _ in range(15):
+            loads.append(float(page.locator("#ports tr", has_text="s1-eth3").locator("td").nth(3).inner_text()[:-2]))
+            page.wait_for_timeout(130)
+        assert 75 < median(loads) < 105, loads
         # The bar of one frame has 8 units; that of a thousand, where bars stand still, 46.
         expect(page.locator(".bar[height^='4']").first).to_be_attached()
         page.context.close()

@@ -37,6 +37,7 @@ def test_a_node_keeps_its_shell_with_folder_variables_and_jobs(tmp_path: Path) -
     done = run_script(
         tmp_path,
         """
+        import subprocess
         from mininet.net import Mininet
         net = Mininet()
         h = net.addHost("h1", ip="10.0.0.7/24")
@@ -47,6 +48,9 @@ def test_a_node_keeps_its_shell_with_folder_variables_and_jobs(tmp_path: Path) -
         h.cmd("kill %sleep; wait")
         print(repr(h.cmd("jobs")), h.cmd("ps -o args= -p", h.pid).split()[-1])
         h.sendCmd("sleep 100")
+        # As at any terminal, an interrupt before the shell has begun the program does not reach that.
+        while b"sleep" not in subprocess.run(["ps", "-o", "comm=", "--ppid", str(h.pid)], stdout=-1).stdout:
+            pass
         h.sendInt()
         print(repr(h.waitOutput()), h.waiting)
         print(h.pexec("sh", "-c", "echo out; echo err >&2; exit 3"))
