@@ -19,12 +19,14 @@ def newest(path: Path = RECORD) -> str:
     """Return what the record's last campaign says: all sessions of the commit and thresholds of the last one."""
     sessions = read(path)
     last = list(sessions)[-1]
-    alike = {one: runs for one, runs in sessions.items() if (one.commit, one.thresholds) == (last.commit, last.thresholds)}
+    alike = {
+        one: runs for one, runs in sessions.items() if (one.commit, one.thresholds) == (last.commit, last.thresholds)
+    }
     return campaign_in_words(last, [run for runs in alike.values() for run in runs])
 
 
 def campaign_in_words(session: Session, runs: Sequence[Run]) -> str:
-    """Return `runs`, of which `session` tells when and where they were made, as a paragraph, a table and three shares."""
+    """Return `runs`, of which `session` tells when and where they were made, as a paragraph, a table and shares."""
     lines = [
         "",
         f"{len(runs)} runs, begun {session.begin} UTC at commit {session.commit}, on {session.machine['cpu']}, kernel"

@@ -13,6 +13,7 @@ from twinnet.errors import BadValue
 from twinnet.network import templates
 from twinnet.programs.file_server import object_of, served_folder
 from twinnet.programs.viewer import viewing_of
+from twinnet.programs.vlc_viewer import played_at_the_end
 from twinnet.study.program_traffic import program_transfer
 from twinnet.study.traffic import Traffic
 from twinnet.units import BitsPerSecond, Picoseconds
@@ -33,6 +34,13 @@ def test_pictures_that_stand_still_for_half_a_second_are_stalls_and_shorter_wait
     assert (torn.stalls, torn.stalled_s, torn.played_at) == (2, 3.5, {1000: 1.5})
     assert torn.rate_bps == 1600
     assert viewing_of([(0.5, 0.0)], 5.0, 0, 1000).rate_bps is None
+
+
+def test_vlc_has_played_to_the_end_what_it_had_not_told_yet() -> None:
+    told = [(0.0, 0.0), (3.3, 3.1), (3.55, 3.4), (3.8, 3.4)]
+    assert played_at_the_end(told, 4.05) == pytest.approx(3.9)
+    assert played_at_the_end(told, 9.0) == pytest.approx(4.0), "but not what it stood still for"
+    assert (played_at_the_end([], 1.0), played_at_the_end([(0.5, 0.0)], 1.0)) == (0.0, 0.0)
 
 
 def test_a_served_object_has_its_size() -> None:
