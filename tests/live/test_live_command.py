@@ -16,6 +16,7 @@ import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from twinnet.cli import run
+from twinnet.cli.prompt.session import Session
 from twinnet.lab import live_page
 
 COMMAND = [sys.executable, "-c", "from twinnet.cli import main; main()", "live"]
@@ -128,3 +129,24 @@ def test_neither_help_nor_the_package_loads_the_server() -> None:
     look += "; print([one for one in ('starlette', 'uvicorn', 'twinnet.live') if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@needs_a_lab
+def test_a_word_at_the_prompt_opens_the_page_and_another_ends_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with tn.templates.single(2).emulate() as lab:
+        session = Session(lab)
+        assert session.execute("live lesson.html")
+        address = capfd.readouterr().out.split()[1]
+        assert asked(address, "/") == 403
+        assert session.execute("live") and capfd.readouterr().out.split()[1] == address
+        assert not session.execute("live other.html")
+        assert "end it first: live stop" in capfd.readouterr().err
+        assert not Path("lesson.html").exists()
+        assert session.execute("live stop") and capfd.readouterr().out == "wrote lesson.html\n"
+        assert Path("lesson.html").stat().st_size > 10_000
+        assert not session.execute("live stop") and not session.execute("live a b")
+        assert not Session(lab, lasts=False).execute("live")
+        assert f"write: twinnet live {lab.name}" in capfd.readouterr().err

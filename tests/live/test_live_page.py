@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -108,6 +109,54 @@ def test_a_click_on_a_link_opens_its_curves(browser: Browser, lab: Lab) -> None:
         page.locator("#ports tr", has_text="s1-eth3").click()
         assert page.is_visible("#curves")
         page.context.close()
+
+
+def test_time_stands_goes_back_and_follows_again(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        shown = page.locator("#time")
+        expect(shown).to_have_text(re.compile(r"\d s$"))
+        page.wait_for_timeout(1500)
+        page.click("#play")
+        stands = shown.inner_text()
+        page.wait_for_timeout(1000)
+        assert (shown.inner_text(), page.inner_text("#play")) == (stands, "Go on")
+        page.locator("#moment").focus()
+        page.keyboard.press("Home")
+        earlier = float(shown.inner_text().removesuffix(" s"))
+        assert earlier < float(stands.removesuffix(" s"))
+        page.keyboard.press("End")
+        page.click("#play")
+        page.wait_for_timeout(1000)
+        assert float(shown.inner_text().removesuffix(" s")) > float(stands.removesuffix(" s"))
+        page.context.close()
+    assert faults == []
+
+
+def test_a_recorded_lab_is_one_file_that_opens_without_a_server(browser: Browser, tmp_path: Path) -> None:
+    out = tmp_path / "run.html"
+    with tn.templates.single(2, rate="10 Mbit").emulate() as lab:
+        page = lab.live(out=out)
+        lab.wait([lab.start(tn.apps.udp("h1", "h2", rate="20 Mbit", duration="3 s"))])
+    assert not page.running
+    faults: list[str] = []
+    opened_file = opened(browser, out.as_uri(), faults)
+    shown = opened_file.locator("#time")
+    expect(shown).to_have_text(re.compile(r"\d s$"))
+    last = float(shown.inner_text().removesuffix(" s"))
+    assert opened_file.inner_text("#play") == "Go on" and opened_file.is_hidden("#news")
+    opened_file.locator("#moment").focus()
+    for _ in range(60):
+        opened_file.keyboard.press("ArrowLeft")
+    opened_file.click("#play")
+    opened_file.wait_for_selector(".way.full", state="attached")
+    middle = float(shown.inner_text().removesuffix(" s"))
+    assert middle < last
+    opened_file.select_option("#speed", "8")
+    expect(shown).to_have_text(f"{last:.1f} s")
+    opened_file.context.close()
+    assert faults == []
 
 
 def test_a_link_that_is_down_is_dashed(browser: Browser, lab: Lab) -> None:

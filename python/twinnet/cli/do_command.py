@@ -27,7 +27,7 @@ def do(lab_name: str, lines: tuple[str, ...], as_json: bool) -> int:
     from twinnet.cli.prompt.session import Session
 
     with lab_module.attach(lab_name) as lab:
-        session = Session(lab, as_json)
+        session = Session(lab, as_json, lasts=False)
         try:
             done = run_lines(session, lines)
             while not session.over and (session.captures.running or session.watches.running):

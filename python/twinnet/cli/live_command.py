@@ -13,10 +13,13 @@ __all__ = ["live"]
 
 @click.command(short_help="Show a running lab on a page in the browser.")
 @click.argument("lab_name", metavar="[LAB]", required=False, shell_complete=completion.labs)
+@click.option("--out", metavar="FILE.html", type=click.Path(dir_okay=False), help="Record it in this file as well.")
 @json_option
-def live(lab_name: str | None, as_json: bool) -> None:
+def live(lab_name: str | None, out: str | None, as_json: bool) -> None:
     """Serve a page that shows LAB while it runs: the rate and load of each link, queues, drops, and the fidelity
     verdict. LAB may be left out when one lab runs. Ends with Ctrl-C and with the lab.
+
+    With --out, all that it could show from now on is in one HTML file at the end, which opens without twinnet.
 
     Open the printed address in a browser on this machine. Needs: pip install 'twinnet[live]'.
     """
@@ -32,7 +35,7 @@ def live(lab_name: str | None, as_json: bool) -> None:
             click.echo(f"{name}: open {address}\nCtrl-C ends the page; the lab goes on.")
 
     with lab_module.attach(name, PATIENCE_S) as lab:
-        serve(lab, tell)
+        serve(lab, tell, out)
 
 
 def _only_lab() -> str:

@@ -624,12 +624,15 @@ class Lab(AnswersToMininet):
         answer = self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))
         return PortSampler(self, int(answer["sampler"]))
 
-    def live(self) -> LivePage:
+    def live(self, out: str | os.PathLike[str] | None = None) -> LivePage:
         """Serve a page that shows the lab while it runs, for a browser on this machine: open its ``address``. It ends
-        with the lab, or by its ``stop()``.
+        with the lab, or by its ``stop()``. With `out`, all that it could show from now on is in this HTML file then,
+        which opens without twinnet.
 
         Raises
         ------
+        BadValue
+            No file can be written at `out`.
         NotAvailable
             On another clock than the wall clock, or where the extra ``live`` is not installed.
         """
@@ -637,7 +640,7 @@ class Lab(AnswersToMininet):
             raise NotAvailable(
                 f"a lab on the {self.clock} clock has no live page yet", "use net.emulate(), or lab.sample() here"
             )
-        page = LivePage(self.name)
+        page = LivePage(self.name, out)
         self._pages.append(page)
         return page
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from importlib.util import find_spec
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,16 +28,17 @@ class LivePage:
         What to open in a browser on this machine. It has a token: whoever has the address sees the lab.
     """
 
-    def __init__(self, lab_name: str) -> None:
+    def __init__(self, lab_name: str, out: str | os.PathLike[str] | None = None) -> None:
         for name in ("starlette", "uvicorn"):
             if find_spec(name) is None:
                 raise NotAvailable(
                     f"the live page needs {name}, which is not installed",
                     "install twinnet with its extra: pip install 'twinnet[live]'",
                 )
+        file = [] if out is None else [str(Path(os.fspath(out)).absolute())]
         # A session of its own: Ctrl-C is for the program, and the page ends with its lab.
         self._server = subprocess.Popen(
-            [*PYTHON, "-m", "twinnet.live", lab_name],
+            [*PYTHON, "-m", "twinnet.live", lab_name, *file],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             start_new_session=True,

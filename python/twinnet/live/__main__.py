@@ -1,4 +1,4 @@
-"""The page of the lab that is named: ``python -m twinnet.live LAB``; started by :meth:`twinnet.Lab.live`."""
+"""The page of the lab that is named: ``python -m twinnet.live LAB [FILE]``; started by :meth:`twinnet.Lab.live`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from twinnet.lab.lab import attach
 from twinnet.live import PATIENCE_S, serve
 
 
-def main(name: str) -> int:
-    """Serve the page of the lab `name`; print its address, or why there is none, as one line of JSON."""
+def main(name: str, out: str | None = None) -> int:
+    """Serve the page of the lab `name`, recorded in the file `out`; print its address, or why there is none, as one
+    line of JSON."""
     try:
         with attach(name, PATIENCE_S) as lab:
-            serve(lab, lambda address: print(json.dumps({"address": address}), flush=True))
+            serve(lab, lambda address: print(json.dumps({"address": address}), flush=True), out)
     except TwinnetError as error:
         told = {"name": error.name, "message": error.message, "remedy": error.remedy}
         print(json.dumps({"error": told}), flush=True)
@@ -23,4 +24,4 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

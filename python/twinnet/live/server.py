@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import importlib
 import json
+import os
+import signal
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import LabClosed, NotAvailable
+from twinnet.live.recording import Recording
 from twinnet.live.watch import LabWatch, network_told
 
 if TYPE_CHECKING:
@@ -30,8 +33,9 @@ _SEND_BUFFER_BYTES = 64 * 1024
 """What the kernel holds for a slow reader; the server holds about as much again."""
 
 
-def serve(lab: Lab, tell: Callable[[str], None]) -> None:
-    """Serve the page of `lab` on a free port of loopback until the lab ends, or a signal comes.
+def serve(lab: Lab, tell: Callable[[str], None], out: str | os.PathLike[str] | None = None) -> None:
+    """Serve the page of `lab` on a free port of loopback until the lab ends, or a signal comes. Call it in the main
+    thread.
 
     Parameters
     ----------
@@ -39,13 +43,15 @@ def serve(lab: Lab, tell: Callable[[str], None]) -> None:
         A lab on the wall clock that this process has attached to, with `PATIENCE_S`.
     tell
         Is given the page's address when a browser can open it.
+    out
+        A file that is to have all that the page could have shown, from now on: it is written at the end.
 
     Raises
     ------
     NotAvailable
         The extra ``live`` is not installed, or there is no loopback to listen on.
     BadValue
-        The network has so many nodes that they could not be told apart.
+        The network has so many nodes that they could not be told apart, or no file can be written at `out`.
     """
     for name in ("uvicorn", "starlette"):
         try:
@@ -56,6 +62,10 @@ def serve(lab: Lab, tell: Callable[[str], None]) -> None:
         network = network_told(lab)
     except TimeoutError:
         raise NotAvailable(f"the lab {lab.name} does not answer", "see what it does with: twinnet labs") from None
+    recording = None if out is None else Recording(network, out)
+    if recording is not None:
+        # The file is to be written also when the page is stopped by `LivePage.stop`.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     with socket.socket() as listener:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
@@ -64,10 +74,18 @@ def serve(lab: Lab, tell: Callable[[str], None]) -> None:
         except OSError as error:
             raise NotAvailable(f"nothing can listen on 127.0.0.1: {error.strerror}", "bring loopback up") from None
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve(lab, network, listener, tell))
+            asyncio.run(_serve(lab, network, listener, tell, recording))
+    if recording is not None:
+        recording.write()
 
 
-async def _serve(lab: Lab, network: dict[str, Any], listener: socket.socket, tell: Callable[[str], None]) -> None:
+async def _serve(
+    lab: Lab,
+    network: dict[str, Any],
+    listener: socket.socket,
+    tell: Callable[[str], None],
+    recording: Recording | None,
+) -> None:
     import uvicorn
 
     from twinnet.live.feed import Feed
@@ -93,7 +111,7 @@ async def _serve(lab: Lab, network: dict[str, Any], listener: socket.socket, tel
     )
     server = uvicorn.Server(config)
     tell(f"http://127.0.0.1:{port}/?token={gate.token}")
-    watching = asyncio.create_task(_watch(LabWatch(lab), lab, feed, server))
+    watching = asyncio.create_task(_watch(LabWatch(lab), lab, feed, server, recording))
     try:
         await server.serve([listener])
     finally:
@@ -102,19 +120,21 @@ async def _serve(lab: Lab, network: dict[str, Any], listener: socket.socket, tel
             await watching
 
 
-async def _watch(watch: LabWatch, lab: Lab, feed: Feed, server: uvicorn.Server) -> None:
+async def _watch(watch: LabWatch, lab: Lab, feed: Feed, server: uvicorn.Server, recording: Recording | None) -> None:
     """Publish what the lab does until it ends; then end the server."""
     clock = asyncio.get_running_loop().time
     due_s = clock()
     try:
         while lab.running:
-            if not feed.readers:
+            if not feed.readers and recording is None:
                 watch.rest()
                 await asyncio.sleep(_IDLE_S)
                 continue
             try:
                 seen = await asyncio.to_thread(watch.look)
                 if seen is not None:
+                    if recording is not None:
+                        recording.add(seen)
                     await feed.publish(_event("tick", seen))
             except TimeoutError:
                 watch.rest()

@@ -84,6 +84,7 @@ class LabWatch:
         self._lab = lab
         self._before: tuple[int, Sequence[Row]] | None = None
         self._verdict: tuple[int, dict[str, Any]] | None = None
+        self._lateness = 0
 
     def rest(self) -> None:
         """Forget the last look: nobody watches for a while."""
@@ -94,7 +95,8 @@ class LabWatch:
         for one whose moment is not known well enough, because the lab was held up between two answers.
 
         ``now_s`` and ``elapsed_s`` are of the lab's clock, ``ways`` has :func:`way_told` of each link there and back,
-        and ``verdict`` the fidelity verdict, its reasons and the time that it covers, looked up once a second.
+        and ``verdict`` the fidelity verdict, its reasons and the time that it covers, looked up once a second: ``at_s``
+        says when, and ``late_s`` is the time since the look-up before if the lab was late in it, and 0 if not.
 
         Raises
         ------
@@ -126,5 +128,12 @@ class LabWatch:
             record = self._lab.fidelity()
             verdict = record.verdict()
             told = {"state": verdict.state, "reasons": verdict.reasons, "covers_s": record.elapsed_ps / 1e12}
+            since_ps = min(now_ps - self._verdict[0] if self._verdict else record.elapsed_ps, record.elapsed_ps)
+            # Frames that were late, and the time for which lines and the loop stood still: of a record that began anew
+            # all is new.
+            lateness = record.lateness_ns.late + record.slipped_ps + record.pauses_ps.get("total", 0)
+            was_late = lateness > (0 if since_ps == record.elapsed_ps else self._lateness)
+            self._lateness = lateness
+            told |= {"at_s": now_ps / 1e12, "late_s": since_ps / 1e12 if was_late else 0}
             self._verdict = (now_ps, told)
         return self._verdict[1]

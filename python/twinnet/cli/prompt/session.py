@@ -17,6 +17,7 @@ from twinnet.cli.prompt import (
     changing,
     controllers,
     measuring,
+    pages,
     programs,
     showing,
     switches,
@@ -76,6 +77,7 @@ COMMANDS: dict[str, Command] = {
         "show rates of ports, or write them",
         ("interface",),
     ),
+    "live": Command("live [FILE.html] | stop", "open a page for the browser; with a file, record it"),
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
@@ -113,6 +115,7 @@ _OF_NO_SWITCH = (
     "net",
     "intfs",
     "time",
+    "live",
 )
 """Commands whose answer does not depend on what switches do."""
 
@@ -126,9 +129,11 @@ class Session:
         The running lab.
     as_json
         Whether each answer is one line of JSON.
+    lasts
+        Whether lines go on to come while the lab runs.
     """
 
-    def __init__(self, lab: Lab, as_json: bool = False) -> None:
+    def __init__(self, lab: Lab, as_json: bool = False, lasts: bool = True) -> None:
         self.lab = lab
         self.as_json = as_json
         self.over: bool = False
@@ -160,6 +165,7 @@ class Session:
             "link": changing.link,
             "capture": self.captures.command,
             "watch": self.watches.command,
+            "live": pages.Pages(lasts).live,
             "pingall": measuring.pingall,
             "pingallfull": measuring.pingallfull,
             "iperf": measuring.iperf,

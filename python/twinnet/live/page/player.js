@@ -1,0 +1,55 @@
+// Which of the ticks is shown: the newest, or one that goes on at a chosen speed from where it was put.
+
+/** How many directions of links are kept over all ticks, and the least number of ticks: a minute of them. */
+const MOST_WAYS = 200_000;
+const LEAST_TICKS = 240;
+
+export class Player {
+  /** `show` is called with the number of the tick to be shown whenever that is another one. */
+  constructor(show) {
+    this.show = show;
+    this.ticks = [];
+    this.moment = 0;
+    this.playing = true;
+    this.speed = 1;
+    this.shown = null;
+  }
+
+  /** The time of the first and of the last tick; `null` without any. */
+  get span() {
+    return this.ticks.length > 0 ? [this.ticks[0].now, this.ticks.at(-1).now] : null;
+  }
+
+  /** True if the newest tick is to be shown as it comes. */
+  get follows() {
+    return this.playing && this.speed >= 1 && (this.shown === null || this.shown === this.ticks.length - 1);
+  }
+
+  /** Adds a tick: its time `now`, and what each way did. The oldest go where there are too many. */
+  add(tick) {
+    const follows = this.follows;
+    this.ticks.push(tick);
+    const most = Math.max(LEAST_TICKS, Math.floor(MOST_WAYS / Math.max(1, tick.ways.length)));
+    if (this.ticks.length > most) {
+      this.ticks.shift();
+      if (this.shown !== null) this.shown = Math.max(0, this.shown - 1);
+    }
+    if (follows) this.put(tick.now);
+  }
+
+  /** Shows the tick at `moment`, or the last before it. */
+  put(moment) {
+    const span = this.span;
+    if (span === null) return;
+    this.moment = Math.min(Math.max(moment, span[0]), span[1]);
+    const after = this.ticks.findIndex((one) => one.now > this.moment);
+    this.shown = (after < 0 ? this.ticks.length : after) - 1;
+    this.show(this.shown);
+  }
+
+  /** `elapsed` seconds have passed for who looks on. */
+  goOn(elapsed) {
+    if (!this.playing || this.shown === null || this.moment >= this.span[1]) return;
+    this.put(this.moment + elapsed * this.speed);
+  }
+}
