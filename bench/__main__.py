@@ -7,6 +7,7 @@ import importlib
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -56,6 +57,13 @@ def main() -> int:
         metavar="FILE",
         help="write every repetition, with commit, machine and settings; other parts in FILE are kept",
     )
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        metavar="ROW",
+        default=(),
+        help="only these rows of one part, as its ROWS names them; what FILE has of its others at this commit is kept",
+    )
     wanted = parser.parse_args()
     # The end that `timeout` brings is to close what was opened, as an interrupt does.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -68,6 +76,8 @@ def main() -> int:
     for reason in filter(None, map(missing, PEERS)):
         console.print(f"[yellow]{reason}[/]")
     parts = record.read(wanted.record) if wanted.record is not None else {}
+    if wanted.rows and (wrong := _wrong_rows(wanted.parts, wanted.rows, parts)):
+        parser.error(wrong)
     measured: list[Figure] = []
     failed = False
     for name in wanted.parts or PARTS:
@@ -77,7 +87,8 @@ def main() -> int:
         quiet = Quiet(QUICK_PATIENCE_S if wanted.quick else PATIENCE_S)
         failure = ""
         try:
-            figures.extend(part.measure(wanted.quick, quiet))
+            pieces = (wanted.rows,) if wanted.rows else ()
+            figures.extend(part.measure(wanted.quick, quiet, *pieces))
         except (OSError, TimeoutError) as error:
             failed, failure = True, str(error)
             console.print(f"[red]{name} could not be measured to the end:[/] {error}")
@@ -91,7 +102,7 @@ def main() -> int:
         console.print(f"{seconds:.0f} s{others}\n", style="dim", highlight=False)
         measured += figures
         if wanted.record is not None:
-            parts[name] = record.PartRecord(
+            told = record.PartRecord(
                 part.TITLE,
                 record.commit(),
                 moment,
@@ -102,11 +113,32 @@ def main() -> int:
                 round(processors.stolen_percent, 2),
                 failure,
                 figures,
+                tuple(wanted.rows),
             )
+            parts[name] = record.joined(parts.get(name), told, part.ROWS) if wanted.rows else told
             record.write(wanted.record, parts)
     missed = [figure.name for figure in measured if figure.met is False]
     console.print(f"missed: {'; '.join(missed)}" if missed else "no row that has a goal misses it")
     return 1 if failed else 0
+
+
+def _wrong_rows(names: Sequence[str], rows: Sequence[str], parts: Mapping[str, record.PartRecord]) -> str:
+    """Return what is wrong with asking for these rows; nothing when they can be measured."""
+    if len(names) != 1:
+        return "--rows is for one part: name it"
+    (name,) = names
+    known: Sequence[str] = getattr(importlib.import_module(f"bench.{name}"), "ROWS", ())
+    if not known:
+        return f"{name} is measured as a whole: leave --rows out"
+    if unknown := [row for row in rows if row not in known]:
+        return f"{name} has no row {unknown[0]!r}; allowed are: {'; '.join(known)}"
+    done = parts[name].rows if name in parts and parts[name].commit == record.commit() else ()
+    again = [row for row in rows if row in done]
+    return (
+        f"the record has {', '.join(again)} of {name} at this commit; without --rows it is measured anew"
+        if again
+        else ""
+    )
 
 
 if __name__ == "__main__":

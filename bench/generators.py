@@ -39,6 +39,17 @@ TARGET_RATE_PERCENT = 0.1
 TARGET_GAP_US = {"own": 2.0, "shared": 50.0}
 TARGET_GAP_UP_TO = 50_000
 TARGET_UNPACED = 0.9
+_RATES = (100, 1000, 10_000, 50_000, 200_000)
+_SIZES = (64, 512, 1470)
+
+
+def _row(rate: int, size: int) -> str:
+    return f"{rate:,}/s of {size} B"
+
+
+_RANDOM, _UNPACED, _RECEIVED = "random gaps", "unpaced", "received"
+ROWS = (*(_row(rate, size) for rate in _RATES for size in _SIZES), _RANDOM, _UNPACED, _RECEIVED)
+"""What can be measured by itself."""
 _TWINNET = Path(sys.executable).parent / "twinnet"
 _MOST_FRAMES = 250_000
 _PATIENCE_S = 60
@@ -89,27 +100,26 @@ class Seen:
     together_percent: float
 
 
-def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
-    """Yield the figures."""
+def measure(quick: bool, quiet: Quiet, rows: Sequence[str] = ROWS) -> Iterator[Figure]:
+    """Yield the figures of `rows`."""
     if absent := missing("bare") or missing("kernel"):
         yield Figure("generators", "", [], note=absent)
         return
     peers = {name: peer for name, peer in PEERS.items() if installed(peer)}
     away = [name for name in PEERS if name not in peers]
-    rates, sizes, repetitions = (
-        ((1000, 10_000, 50_000, 200_000), (512,), 1)
-        if quick
-        else ((100, 1000, 10_000, 50_000, 200_000), (64, 512, 1470), 2)
-    )
+    rates, sizes, repetitions = (_RATES[1:], (512,), 1) if quick else (_RATES, _SIZES, 3)
     with Arena() as arena:
         arena.host_pair()
         for rate in rates:
             for size in sizes:
-                yield from _accuracy(arena, peers, rate, size, repetitions, quiet)
-        for process in _PROCESSES:
+                if _row(rate, size) in rows:
+                    yield from _accuracy(arena, peers, rate, size, repetitions, quiet)
+        for process in _PROCESSES if _RANDOM in rows else ():
             yield _distribution(arena, process, quiet)
-        yield _unpaced(arena, peers, 1 if quick else 3, quiet)
-        yield from _receiver(arena, 1 if quick else 3, quiet)
+        if _UNPACED in rows:
+            yield _unpaced(arena, peers, repetitions, quiet)
+        if _RECEIVED in rows:
+            yield from _receiver(arena, repetitions, quiet)
     if away:
         yield Figure("not installed", "", [], note=", ".join(away))
 
@@ -143,7 +153,7 @@ def _accuracy(
             peers_shared[name] |= any(watched)
     absent = [name for name, found in theirs.items() if not found]
     known = {name: found for name, found in theirs.items() if found}
-    name = f"{rate:,}/s of {size} B"
+    name = _row(rate, size)
     own_or_shared = ["shared" if one else "own" for one in shared]
     sharing = [name for name in known if peers_shared[name]]
     whose = f"our sender's processor: {', '.join(own_or_shared)}"

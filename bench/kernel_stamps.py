@@ -11,7 +11,7 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -90,36 +90,51 @@ def _estimate(capacity: int, cross: int, seed: int) -> _Estimate:
     )
 
 
-def _line(name: str, busy: int, made: list[_Estimate]) -> str:
+def _row(name: str, busy: int, made: list[_Estimate]) -> str:
     medians = [float(np.median(one.later_us)) for one in made if len(one.later_us)]
     worst = [np.percentile(one.later_us, (99, 100)) for one in made if len(one.later_us)]
     late, most = np.max(worst, axis=0) if worst else (math.nan, math.nan)
-    rmse: Mapping[str, float] = {
-        kind: 100 * float(np.sqrt(np.nanmean([getattr(one, kind) ** 2 for one in made])))
-        for kind in ("by_kernel", "by_handing_over")
-    }
     least, greatest = (min(medians), max(medians)) if medians else (math.nan, math.nan)
+    packets = sum(len(one.later_us) for one in made)
+    rmse = [
+        100 * math.sqrt(float(np.nanmean([of(one) ** 2 for one in made])))
+        for of in (lambda one: one.by_kernel, lambda one: one.by_handing_over)
+    ]
+    later = f"{least:.1f} to {greatest:.1f}, {late:.0f}, {most:.0f}"
+    return f"| {name} | {busy} | {packets} | {later} | {rmse[0]:.2f} | {rmse[1]:.2f} |"
+
+
+def _summary(made: list[_Estimate]) -> str:
+    changes = [100 * abs(one.by_kernel - one.by_handing_over) for one in made]
+    both = sorted(change for change in changes if not math.isnan(change))
+    stamped, trains = (sum(of) for of in zip(*((one.stamped, one.trains) for one in made), strict=True))
+    small = sum(change <= 0.02 for change in both)
     return (
-        f"{name:8} {busy} busy programs: {sum(len(one.later_us) for one in made)} packets, "
-        f"{sum(one.stamped for one in made)} of {sum(one.trains for one in made)} trains stamped; later by "
-        f"{least:.1f} to {greatest:.1f} us (medians), {late:.0f} us (99 %), {most:.0f} us (most); RMSE "
-        f"{rmse['by_kernel']:.2f} % with the kernel's stamps, {rmse['by_handing_over']:.2f} % with times of handing "
-        f"over (n = {len(made)})"
+        f"{stamped} of {trains} trains stamped; of {len(made)} estimates {len(both)} have an answer by both times, and "
+        f"{small} of these change by 0.02 percentage points or less, the others by "
+        f"{', '.join(f'{change:.2f}' for change in both[small:]) or 'nothing'}"
     )
 
 
 def main() -> None:
-    """Print a line for each row and each number of busy programs."""
+    """Print a row for each network and each number of busy programs, and a summary."""
     parser = argparse.ArgumentParser(prog="python -m bench.kernel_stamps", description=__doc__)
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 2, 6], help="busy programs beside the lab")
     parser.add_argument("--estimates", type=int, default=5, help="estimates in each row")
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     chosen = parser.parse_args()
+    print(
+        "| row | busy programs | packets | later by (us): median, 99 %, most | RMSE with the kernel's stamps, % |"
+        " with times of handing over, % |\n|---|---:|---:|---|---:|---:|"
+    )
+    every: list[_Estimate] = []
     for busy in chosen.busy:
         with _busy(busy):
             for name in chosen.rows:
                 made = [_estimate(*ROWS[name], seed) for seed in range(1, chosen.estimates + 1)]
-                print(_line(name, busy, made), flush=True)
+                print(_row(name, busy, made), flush=True)
+                every += made
+    print(f"\n{_summary(every)} (n = {chosen.estimates} in each row)")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Estimates over twenty modelled mobile links, beside the truth: ``python -m bench.mobile_links [--half chosen]``.
+With ``--recorded FILE...`` they are over recorded traces in Mahimahi's format, such as those that come with it.
 
 Ten links follow the package's model of fading (`tn.DeliveryTrace.fading`), and ten the model of a cellular link that
 Sprout assumes (Winstein, Sivaraman, Balakrishnan, *Stochastic forecasts achieve high throughput and low delay over
@@ -12,6 +13,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import twinnet as tn
@@ -103,6 +105,13 @@ def links(half: str) -> Iterator[Link]:
             yield Link(f"Brownian, {mean / 1e6:.1f} ({share * mean / 1e8:.1f})", trace, share * mean / 100)
 
 
+def recorded(path: Path, share: int) -> Link:
+    """Return the link of a recorded trace, with cross traffic of `share` percent of its mean rate."""
+    trace = tn.DeliveryTrace.read(path)
+    cross = share * trace.mean_bps() / 100
+    return Link(f"{path.stem}, {trace.mean_bps() / 1e6:.1f} ({cross / 1e6:.1f})", trace, cross)
+
+
 def estimate(link: Link, seed: int) -> Row:
     """Estimate over `link`, beside Poisson cross traffic, on the virtual clock."""
     net = tn.Network(seed=seed)
@@ -159,9 +168,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Estimates over modelled mobile links, beside the truth.")
     parser.add_argument("--half", choices=("chosen", "held", "all"), default="held")
+    parser.add_argument("--recorded", type=Path, nargs="+", metavar="FILE", help="traces in Mahimahi's format instead")
+    parser.add_argument("--cross", type=int, default=30, help="cross traffic there, in percent of the mean rate")
     parser.add_argument("--runs", type=int, default=3, help="estimates over each link")
     given = parser.parse_args()
-    print(table([estimate(link, seed + 1) for link in links(given.half) for seed in range(given.runs)]))
+    chosen = links(given.half)
+    if given.recorded:
+        chosen = (recorded(path, given.cross) for path in given.recorded)
+    print(table([estimate(link, seed + 1) for link in chosen for seed in range(given.runs)]))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.figure import Figure
 
-__all__ = ["FORMAT", "PartRecord", "Processors", "commit", "read", "write"]
+__all__ = ["FORMAT", "PartRecord", "Processors", "commit", "joined", "read", "write"]
 
 FORMAT = 1
 _ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +48,8 @@ class PartRecord:
         Why the part was not measured to its end; empty when it was.
     figures
         What was measured.
+    rows
+        Of a part that is measured in pieces, the rows that were; empty where it was measured at once.
     """
 
     title: str
@@ -60,6 +62,7 @@ class PartRecord:
     stolen_percent: float | None
     failure: str
     figures: Sequence[Figure]
+    rows: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for a file."""
@@ -68,7 +71,30 @@ class PartRecord:
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> PartRecord:
         """Return the part that `to_json` told."""
-        return replace(cls(**told), figures=[Figure.from_json(one) for one in told["figures"]])
+        figures = [Figure.from_json(one) for one in told["figures"]]
+        return replace(cls(**told), figures=figures, rows=tuple(told.get("rows", ())))
+
+
+def joined(before: PartRecord | None, piece: PartRecord, all_rows: Sequence[str]) -> PartRecord:
+    """Return the part of which `piece` has some rows, with those that `before` has of it at the same commit. Rows that
+    are missing still are told as its failure."""
+    pieces = [piece]
+    if before is not None and before.rows and (before.commit, before.quick) == (piece.commit, piece.quick):
+        pieces = [before, piece]
+    rows = [row for one in pieces for row in one.rows]
+    missing = [row for row in all_rows if row not in rows]
+    seconds = sum(one.seconds for one in pieces)
+    stolen = sum(one.seconds * (one.stolen_percent or 0.0) for one in pieces)
+    return replace(
+        piece,
+        begin=pieces[0].begin,
+        seconds=round(seconds, 1),
+        others_percent=[share for one in pieces for share in one.others_percent],
+        stolen_percent=round(stolen / seconds, 2) if seconds else piece.stolen_percent,
+        failure=piece.failure or (f"not measured yet: {', '.join(missing)}" if missing else ""),
+        figures=[figure for one in pieces for figure in one.figures],
+        rows=tuple(rows),
+    )
 
 
 def read(path: Path) -> dict[str, PartRecord]:

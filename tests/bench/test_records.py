@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -121,6 +122,43 @@ def test_the_page_has_what_the_record_gives() -> None:
 def test_a_page_without_a_place_for_a_part_is_refused() -> None:
     with pytest.raises(ValueError, match="no place for goals, conditions, missed"):
         filled("# A page\n", {})
+
+
+def test_a_part_that_is_measured_in_pieces_tells_what_is_missing_and_takes_no_row_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.json"
+    record.write(path, {"idle": part([Figure("of a whole", "%", [9.0])])})
+    fake = ModuleType("bench.idle")
+
+    def measured(quick: bool, quiet: object, rows: tuple[str, ...] = ("a", "b", "c")) -> Iterator[Figure]:
+        yield from (Figure(row, "s", [1.0, 2.0, 3.0]) for row in ("a", "b", "c") if row in rows)
+
+    vars(fake).update(TITLE="Idle", ROWS=("a", "b", "c"), measure=measured)
+    monkeypatch.setitem(sys.modules, "bench.idle", fake)
+    monkeypatch.setattr(record, "commit", lambda: "0123abcd")
+
+    def run(*rows: str) -> tuple[list[str], str]:
+        monkeypatch.setattr("sys.argv", ["bench", "idle", "--record", str(path), *(["--rows", *rows] if rows else [])])
+        assert command.main() == 0
+        told = record.read(path)["idle"]
+        return [figure.name for figure in told.figures], told.failure
+
+    # What was measured at another commit is no piece of it.
+    assert run("b") == (["b"], "not measured yet: a, c")
+    assert run("c", "a") == (["b", "a", "c"], "")
+    told = record.read(path)["idle"]
+    assert (list(told.rows), told.commit) == (["b", "c", "a"], "0123abcd")
+    for row, wrong in (
+        ("a", "the record has a of idle at this commit; without --rows it is measured anew"),
+        ("d", "idle has no row 'd'; allowed are: a; b; c"),
+        ("a", "idle is measured as a whole"),
+    ):
+        vars(fake)["ROWS"] = () if "whole" in wrong else ("a", "b", "c")
+        with pytest.raises(SystemExit):
+            run(row)
+        assert wrong in capsys.readouterr().err
+    assert run() == (["a", "b", "c"], "")
 
 
 def test_a_part_is_recorded_with_its_commit_and_machine_and_the_others_stay(
