@@ -134,6 +134,41 @@ def test_slotted_covers_what_modelled_mobile_links_have_left(half: str) -> None:
     assert len(told) >= 5 and all(row.estimate == pytest.approx(row.true, rel=0.4) for row in told), rows
 
 
+def test_counters_and_slotted_together_are_surer_than_slotted_alone() -> None:
+    counters = AvailableBandwidth("500 ms")
+    with mobile(counters).simulate() as lab:
+        lab.wait_for_controllers()
+        ports = bandwidth.path_ports(lab, PATH)
+        sampler = lab.sample(list(ports), "1 ms")
+        lab.start(cross())
+        lab.run_until("1 s")
+        probes = lab.start(bandwidth.bandwidth("h1", "h2", "slotted"))
+        lab.wait([probes])
+        lab.run_until(f"{lab.now() + 1:.6f} s")
+        told = probes.report().bandwidth
+        assert told is not None and told.window_start_ps is not None and told.window_end_ps is not None
+        counted = counters.estimate(
+            PATH,
+            since_s=told.window_start_ps / 1e12,
+            until_s=told.window_end_ps / 1e12,
+            probe_bytes=told.probe_bytes + told.control_bytes,
+        )
+        both = bandwidth.fuse(told, counted)
+        true = bandwidth.truth(sampler.read(), ports, told)
+    # The probes are a load of megabits a second: counters that took them for traffic would contradict them.
+    assert both.agree and both.counters_weight > 0.9
+    assert both.estimate_bps == pytest.approx(true.available_bps, rel=0.03)
+    assert told.high_bps is not None and told.low_bps is not None
+    assert both.high_bps - both.low_bps < (told.high_bps - told.low_bps) / 3
+
+
+def test_a_recorded_trace_has_its_share_of_cross_traffic(tmp_path: Path) -> None:
+    (tmp_path / "cell.down").write_text("1\n1\n4\n", encoding="utf-8")
+    link = mobile_links.recorded(tmp_path / "cell.down", share=25)
+    assert (link.name, list(link.trace.times_ms)) == ("cell, 9.2 (2.3)", [1, 1, 4])
+    assert link.cross_bps == pytest.approx(link.trace.mean_bps() / 4)
+
+
 def test_a_study_measures_what_a_mobile_link_has_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "study.yaml").write_text(STUDY, encoding="utf-8")
     assert command_line(["run", str(tmp_path / "study.yaml"), "--out", str(tmp_path), "--json", "--no-report"]) == 0

@@ -102,6 +102,10 @@ def test_nothing_heavy_is_loaded_for_help() -> None:
             ["run", "tcp-udp-queues", "--clock", "virtual", "--shard", "1/4", "--twice", "few"],
             "share of runs made twice",
         ),
+        (
+            ["switch", "--port", "e1", "--listen", "ptcp:6655", "--listen", "ptcp:6656"],
+            "a switch listens in one place, and ptcp:6655 and ptcp:6656 were given",
+        ),
         (["gather"], "Missing argument 'RESULTS...'"),
         (["gather", "absent"], "there is no folder absent"),
     ],

@@ -65,6 +65,7 @@ def test_a_drawn_network_is_built_and_its_commands_run(tmp_path: Path) -> None:
     [
         ("{", "is no file of MiniEdit"),
         ("[]", "is no file of MiniEdit: it lacks a list of"),
+        ("[" * 100_000, "is no file of MiniEdit: its lists are too deep"),
         (json.dumps(drawn(links=[{"src": "h1", "dest": "s9"}])), "the link h1 - s9: KeyError"),
     ],
 )
@@ -74,3 +75,8 @@ def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path, content: str
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_device_is_no_script(tmp_path: Path) -> None:
+    done = twinnet("mininet", "/dev/zero", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "twinnet: /dev/zero: it is a device, and not a regular file\n")

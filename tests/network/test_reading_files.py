@@ -17,6 +17,7 @@ from twinnet.control.tls import Tls
 from twinnet.deliveries import DeliveryTrace
 from twinnet.errors import TwinnetError
 from twinnet.given_files import open_given, read_given, read_given_text
+from twinnet.mininet import miniedit
 from twinnet.network import graphs, topology_file
 from twinnet.results import captures
 from twinnet.sockets import flow_plan
@@ -36,6 +37,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "flows": flow_plan.read_flows,
     "capture": lambda path: captures.analyze_capture([path]),
     "captures": lambda path: captures.match_captures([path, path]),
+    "MiniEdit": miniedit.read,
     "TLS": lambda path: Tls(path, path).accepting(),
 }
 """What reads files that users name."""

@@ -12,6 +12,7 @@ from select import POLLIN, poll
 from subprocess import call
 from typing import IO, TYPE_CHECKING, Any
 
+from twinnet.given_files import read_given_text
 from twinnet.mininet.log import error, info, output
 from twinnet.mininet.term import makeTerms, runX11
 from twinnet.mininet.util import dumpNodeConnections, dumpPorts, quietRun
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from twinnet.mininet.net import Mininet
 
 __all__ = ["CLI"]
+
+_MOST_SOURCE_BYTES = 1 << 20
 
 
 class CLI(Cmd):
@@ -272,9 +275,9 @@ class CLI(Cmd):
             error("usage: source <file>\n")
             return
         try:
-            lines = Path(args[0]).read_text().splitlines(keepends=True)
-        except OSError:
-            error(f"error reading file {args[0]}\n")
+            lines = read_given_text(args[0], _MOST_SOURCE_BYTES).splitlines(keepends=True)
+        except OSError as refused:
+            error(f"error reading file {args[0]}: {refused.strerror}\n")
             return
         for one in lines:
             self.onecmd(one)

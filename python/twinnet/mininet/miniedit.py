@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from twinnet.errors import BadFile
+from twinnet.given_files import read_given
 from twinnet.mininet.cli import CLI
 from twinnet.mininet.link import TCLink
 from twinnet.mininet.log import info, setLogLevel, warn
@@ -34,12 +35,15 @@ _CONTROLLERS: dict[str, Any] = {"remote": RemoteController, "inband": RemoteCont
 _VERSIONS = {"ovsOf10": "OpenFlow10", "ovsOf11": "OpenFlow11", "ovsOf12": "OpenFlow12", "ovsOf13": "OpenFlow13"}
 _LEFT_OUT = ("externalInterfaces", "vlanInterfaces", "netflow", "sflow", "switchIP")
 _REMEDY = "open it in MiniEdit and save it again (File, Save)"
+_MOST_BYTES = 16 << 20
 
 
 def read(path: Path) -> dict[str, Any]:
     """Return the content of the file at `path`; raises `BadFile` when it is none of MiniEdit's."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_given(path, _MOST_BYTES))
+    except RecursionError:
+        raise BadFile(f"{path} is no file of MiniEdit: its lists are too deep", _REMEDY) from None
     except OSError as refused:
         raise BadFile(f"{path} cannot be read: {refused.strerror}", "name a file that you may read") from None
     except ValueError as fault:

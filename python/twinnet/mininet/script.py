@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from twinnet.errors import BadFile
+from twinnet.given_files import read_given
 from twinnet.interpreter import PYTHON
 from twinnet.mininet import machine, names
 from twinnet.mininet.advice import STRICT_VARIABLE
@@ -20,6 +21,7 @@ from twinnet.mininet.wishes import EXPORT_VARIABLE, PYTHON_2_VARIABLE, REPORT_VA
 __all__ = ["main", "run"]
 
 _MINIEDIT = ".mn"
+_MOST_BYTES = 16 << 20
 _REMEDY = "run it with --fix-prints, which converts statements and names in memory, or convert it with 2to3 -w"
 
 _PRINT = re.compile(r"^\s*print\s+[^(=\s]|^\s*except\s+\w+\s*,\s*\w+\s*:|^\s*raise\s+\w+\s*,", re.MULTILINE)
@@ -79,7 +81,7 @@ def main(arguments: list[str]) -> int:
     if path.endswith(_MINIEDIT):
         return _opened(path)
     try:
-        source: bytes | str = Path(path).read_bytes()
+        source: bytes | str = read_given(path, _MOST_BYTES)
     except OSError as refused:
         print(f"twinnet: {path}: {refused.strerror}", file=sys.stderr)
         return 2
