@@ -178,4 +178,44 @@ mod tests {
         // Their variation needs no comparison of clocks: each differs from the one before by 200 ps.
         assert_eq!(row.jitter_rfc4689_ps.told().unwrap().min, 200);
     }
+
+    #[test]
+    fn each_arrival_tells_its_own_delay_and_how_it_differs() {
+        let mut arrivals = Arrivals::default();
+        let mut told = |number, sent: Option<u64>, arrived| {
+            let timing = arrivals.add(number, sent.map(Time::from_ps), Time::from_ps(arrived));
+            timing.map(|one| (one.delay_ps, one.difference_ps, one.jitter_rfc3550_ps, one.variation_ps))
+        };
+        assert_eq!(told(0, Some(0), 100), Some((100, None, 0.0, None)));
+        assert_eq!(told(1, Some(1000), 1084), Some((84, Some(16), 1.0, Some(-16.0))));
+        // It does not tell when it was sent, and parts nothing: the next is compared with the one before it.
+        assert_eq!(told(2, None, 2000), None);
+        assert_eq!(told(3, Some(3000), 3116), Some((116, Some(32), 1.0 + 31.0 / 16.0, None)));
+        // Late: no variation of RFC 3393. Nor is there one where the number is the same again.
+        let (delay_ps, difference_ps, _, variation_ps) = told(1, Some(1000), 3200).unwrap();
+        assert_eq!((delay_ps, difference_ps, variation_ps), (2200, Some(2084), None));
+        assert_eq!(told(1, Some(1000), 3300).unwrap().3, None);
+        // As soon as it was sent is not before it was.
+        assert_eq!(told(2, Some(4000), 4000).unwrap().0, 0);
+        let mut row = FlowReport::new(None, Protocol::Udp, Role::Sink);
+        arrivals.fill(&mut row);
+        assert_eq!((row.delays_below_zero, row.errors), (Some(0), vec![]));
+        let gaps = row.gap_ps.told().unwrap();
+        assert_eq!((gaps.count, gaps.min, gaps.max), (6, 84, 1116));
+    }
+
+    #[test]
+    fn signed_moments_are_those_of_a_sample() {
+        let mut moments = SignedMoments::default();
+        assert_eq!(moments.report(), None);
+        moments.add(-3.0);
+        assert_eq!(moments.report(), Some(SignedReport { count: 1, mean: -3.0, min: -3.0, max: -3.0, std: 0.0 }));
+        for value in [1.0, 5.0, -3.0, 10.0] {
+            moments.add(value);
+        }
+        let told = moments.report().unwrap();
+        assert_eq!((told.count, told.min, told.max), (5, -3.0, 10.0));
+        // Squares of -5, -1, 3, -5 and 8 are 124 together; a fourth of that.
+        assert!((told.mean - 2.0).abs() < 1e-12 && (told.std - 31.0_f64.sqrt()).abs() < 1e-12, "{told:?}");
+    }
 }

@@ -362,6 +362,79 @@ mod tests {
         assert_eq!((report.histogram, account.reordered()), (vec![(4, 1), (5, 1), (6, 1)], 3));
     }
 
+    #[test]
+    fn a_number_as_far_back_as_the_window_is_known_and_one_farther_is_not() {
+        let mut account = SequenceAccount::default();
+        for number in (0..=1 << 16).filter(|number| *number != 2) {
+            account.enter(number);
+        }
+        assert_eq!(account.enter(1), Arrival::Duplicate);
+        assert_eq!((account.jumps(), account.enter(0)), (0, Arrival::Reordered));
+        assert_eq!((account.jumps(), account.duplicates(), account.reordered()), (1, 1, 1));
+        // 3 may have come before, too. It is of no gap, so that it has no extent.
+        account.enter((1 << 16) + 3);
+        assert_eq!((account.enter(3), account.reordering_extents().count), (Arrival::Reordered, 0));
+    }
+
+    #[test]
+    fn a_leap_is_what_passes_over_a_whole_window() {
+        for (passed, jumps) in [((1 << 16) - 1, 0), (1 << 16, 1)] {
+            let mut account = SequenceAccount::default();
+            account.enter(0);
+            account.enter(passed + 1);
+            let bursts = account.loss_bursts();
+            assert_eq!(
+                (account.jumps(), account.lost(), account.notes().len()),
+                (jumps, u64::from(passed), jumps as usize)
+            );
+            assert_eq!((bursts.count, bursts.max), (1, u64::from(passed)));
+            // At the beginning it is one when an earlier number comes, which then is from before the window.
+            let mut account = SequenceAccount::default();
+            account.enter(passed);
+            assert_eq!((account.jumps(), account.enter(0), account.jumps()), (0, Arrival::Reordered, 2 * jumps));
+        }
+    }
+
+    #[test]
+    fn extents_are_known_of_the_latest_gaps() {
+        let mut account = SequenceAccount::default();
+        for number in 0..=MOST_GAPS as u32 + 1 {
+            account.enter(2 * number);
+        }
+        account.enter(1);
+        assert_eq!((account.reordering_extents().count, account.reordered()), (0, 1));
+        // 4 passed 3 over as the third arrival, and 3 is the 1028th.
+        account.enter(3);
+        assert_eq!((account.reordering_extents().count, account.reordering_extents().max), (1, 1025));
+    }
+
+    #[test]
+    fn duplicates_are_no_part_of_the_density() {
+        let mut account = SequenceAccount::default();
+        for number in [0, 2, 1, 1, 0] {
+            account.enter(number);
+        }
+        assert_eq!(account.reordering_density().histogram, [(-1, 1), (0, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn an_arrival_is_taken_for_the_nearest_number_and_never_for_one_below_zero() {
+        const HALF: u64 = 1 << 31;
+        const WHOLE: u64 = 1 << 32;
+        for (next, number) in [
+            (0, HALF + 1),
+            (HALF + 5, 5),
+            (HALF + 5, WHOLE + 4),
+            (WHOLE + 10, HALF + 10),
+            (WHOLE + 10, WHOLE + HALF + 9),
+            (WHOLE - 1, WHOLE + 3),
+            (3 * WHOLE + 7, 3 * WHOLE - 2),
+        ] {
+            let account = SequenceAccount { next, received: next, ..Default::default() };
+            assert_eq!(account.number_of(number as u32), number, "{next}");
+        }
+    }
+
     proptest! {
         #[test]
         fn the_account_agrees_with_a_model_that_remembers_all(

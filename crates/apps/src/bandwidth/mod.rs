@@ -28,6 +28,8 @@ mod model_path;
 mod other_links;
 mod pathchirp;
 mod pathload;
+#[cfg(test)]
+mod pathload_tests;
 pub(crate) mod prober;
 pub(crate) mod prober_config;
 pub(crate) mod replay;

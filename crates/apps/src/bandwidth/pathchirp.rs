@@ -11,7 +11,7 @@ use super::excursions::Excursions;
 use super::train::Train;
 use crate::check::{check_range, ConfigError};
 
-/// The settings, with the published values as defaults.
+/// The settings; [`PathchirpConfig::published`] has the published values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathchirpConfig {

@@ -18,7 +18,7 @@ use super::trend::{statistics, Trend};
 use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings, with the published values as defaults.
+/// The settings; [`PathloadConfig::published`] has the published values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathloadConfig {

@@ -59,6 +59,14 @@ impl Steps {
     }
 }
 
+/// Returns `true` if enough arrivals of packets that were sent at every phase of the slots have one phase, in
+/// nanoseconds: they left by a clock, though perhaps too few together to be sure of slots.
+pub(super) fn are_one_phase(phases_ns: &[f64]) -> bool {
+    let angles = || phases_ns.iter().map(|phase| TAU * phase / SLOT_NS as f64);
+    let length = angles().map(f64::cos).sum::<f64>().hypot(angles().map(f64::sin).sum());
+    phases_ns.len() >= LEAST_LONG && length > IN_STEP * phases_ns.len() as f64
+}
+
 /// What was heard of arrivals so far.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimator::{mean_and_error, median, Estimator, Finding, Probing, Step};
 use super::message::PROBE_LENGTH;
-use super::slots::{Slots, SHORT_NS, SLOT_NS};
+use super::slots::{self, Slots, SHORT_NS, SLOT_NS};
 use super::student::quantile_975;
 use super::train::{Plan, Train, MOST_PACKETS};
 use crate::check::{check_range, ConfigError};
@@ -416,9 +416,14 @@ impl Slotted {
         let why = if self.least_ns.is_none() {
             (self.looks_sent >= LOOKS_TRAINS).then(|| "none of the first packets arrived".to_owned())
         } else if !self.seen {
-            let none = "packets do not arrive in slots of 1 ms: this method is for links that serve in slots, as of \
-                        mobile access; choose hybrid";
-            (self.trains >= PATIENCE).then(|| none.to_owned())
+            let why = if slots::are_one_phase(&self.phases) {
+                "packets arrive at one phase of each millisecond, as from slots, but too few of them together to tell \
+                 slots from a slow line or from cross traffic of that period: ask the counters of the link's ports"
+            } else {
+                "packets do not arrive in slots of 1 ms: this method is for links that serve in slots, as of mobile \
+                 access; choose hybrid"
+            };
+            (self.trains >= PATIENCE).then(|| why.to_owned())
         } else if self.settled && self.seen().is_some_and(|seen| seen.full > MOST_FULL) {
             let why = "slots have room for more packets than this method can send just before one: the links on the \
                        way to the mobile one are too slow for that";

@@ -23,7 +23,8 @@ struct Cell {
     /// Room left in the slot of this number, in packets.
     slot: f64,
     room: f64,
-    /// The mean room of the fade, and when it ends.
+    /// The rooms that fades have, the one of this fade, and when it ends.
+    fades: [f64; 4],
     fade: f64,
     fade_ends: f64,
     next_cross: f64,
@@ -42,6 +43,7 @@ impl Cell {
             cross_packets_per_slot,
             slot: 1000.0,
             room: 0.0,
+            fades: [0.0, 2.0, 6.0, 12.0],
             fade: 4.0,
             fade_ends: 0.0,
             next_cross: 1e9,
@@ -58,7 +60,7 @@ impl Cell {
     fn next_slot(&mut self) {
         self.slot += 1.0;
         if self.slot >= self.fade_ends {
-            self.fade = [0.0, 2.0, 6.0, 12.0][(self.random.uniform() * 4.0) as usize % 4];
+            self.fade = self.fades[(self.random.uniform() * 4.0) as usize % 4];
             self.fade_ends = self.slot + 20.0 + 80.0 * self.random.uniform();
         }
         self.room = if self.random.uniform() < 0.5 { self.fade } else { 0.0 };
@@ -176,6 +178,19 @@ fn a_link_that_does_not_serve_in_slots_is_refused_with_what_to_choose() {
         let finding = path.run(&mut *method().build(probing(7))).finding;
         assert_eq!((finding.estimate_bps, finding.high_bps), (None, None));
         assert!(finding.gave_up.as_deref().unwrap().contains("choose hybrid"), "{finding:?}");
+    }
+}
+
+#[test]
+fn slots_that_are_too_slow_to_be_seen_are_not_said_to_be_none() {
+    for seed in 1..=5 {
+        let mut cell = Cell::new(0.1, seed);
+        // No two full packets leave together.
+        (cell.fades, cell.fade) = ([0.0, 1.0, 1.0, 1.0], 1.0);
+        let (finding, _) = cell.run(&mut *method().build(probing(seed)));
+        assert_eq!((finding.estimate_bps, finding.high_bps), (None, None));
+        let why = finding.gave_up.unwrap();
+        assert!(why.contains("at one phase of each millisecond") && why.contains("ask the counters"), "{why}");
     }
 }
 
