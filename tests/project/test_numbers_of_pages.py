@@ -25,9 +25,6 @@ MADE_WHOLE = {
 }
 """Pages that are made as a whole, and what checks it."""
 NOT_YET = {
-    "docs/explanation/available-bandwidth.md": {
-        "## Times of sending",
-    },
     "python/twinnet/studies/bandwidth-conditions/README.md": {"## What to expect"},
 }
 """Sections whose tables tell command and n, and neither date nor commit. None may join them; one that is mended is
