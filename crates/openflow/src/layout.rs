@@ -175,7 +175,7 @@ macro_rules! flags {
     };
 }
 
-/// All error types of a version and all their codes.
+/// All error types of a version and all their codes, and the message that carries them.
 macro_rules! error_kinds {
     ($($kind:ident = $number:literal $kind_text:literal {
         $($variant:ident = $value:literal $text:literal),* $(,)?
@@ -226,6 +226,29 @@ macro_rules! error_kinds {
                 code.write(out);
             }
         }
+        record! {
+            /// `OFPT_ERROR`.
+            pub struct Error {
+                /// Type and code.
+                pub kind: ErrorKind;
+                /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a
+                /// text with [`ErrorKind::HelloFailed`]. With type 0xffff (1.3) the experimenter in four bytes comes
+                /// first.
+                pub data: Vec<u8>;
+            }
+        }
+        impl Error {
+            /// The error that answers `request`, of which it carries 64 bytes.
+            #[must_use]
+            pub fn answering(kind: ErrorKind, request: &[u8]) -> Self {
+                Self { kind, data: request[..request.len().min(64)].to_vec() }
+            }
+            /// The error that answers `request`, which could not be decoded.
+            #[must_use]
+            pub fn refusing(error: &crate::DecodeError, request: &[u8]) -> Self {
+                Self::answering(error.refusal.fault.into(), request)
+            }
+        }
         #[cfg(any(test, feature = "arbitrary"))]
         impl<'a> arbitrary::Arbitrary<'a> for ErrorKind {
             fn arbitrary(source: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
@@ -236,4 +259,60 @@ macro_rules! error_kinds {
     };
 }
 
-pub(crate) use {closed_enum, error_kinds, flags, open_enum, record};
+/// All messages of a version by their `ofp_type`: those without contents, and those with a body, which may have a check
+/// of its own beyond its layout.
+macro_rules! messages {
+    ($(#[$meta:meta])* pub enum Message: $allowed:literal {
+        $($(#[$doc:meta])* $kind:literal $name:ident $(($field:ident : $body:ty $(, $check:path)?))?;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+        pub enum Message { $($(#[$doc])* $name $(($body))?,)* }
+
+        impl Message {
+            /// Reads one whole message. A hello may be of any version, which the header then says.
+            ///
+            /// # Errors
+            /// The answer that the specification demands of a switch.
+            pub fn decode(bytes: &[u8]) -> Result<(crate::Header, Self), crate::DecodeError> {
+                crate::header::decode(bytes, super::VERSION, Self::read)
+            }
+
+            /// Appends the message to `out`.
+            ///
+            /// # Errors
+            /// When it takes more than [`crate::MAXIMUM_MESSAGE_BYTES`]; `out` is as it was.
+            pub fn encode(&self, xid: u32, out: &mut Vec<u8>) -> Result<(), crate::TooLong> {
+                crate::header::encode(out, super::VERSION, self.kind(), xid, |out| self.write(out))
+            }
+
+            /// `ofp_type`.
+            #[must_use]
+            pub const fn kind(&self) -> u8 {
+                match self { $(Self::$name { .. } => $kind,)* }
+            }
+
+            fn read(kind: u8, reader: &mut crate::wire::Reader) -> Result<Self, crate::Refusal> {
+                Ok(match kind {
+                    $($kind => Self::$name $(({
+                        let $field = reader.get::<$body>()?;
+                        $($check(&$field)?;)?
+                        $field
+                    }))?,)*
+                    other => {
+                        let fault = crate::Fault::BAD_TYPE;
+                        return Err(crate::Refusal::new(fault, "the type of a message", u64::from(other), $allowed));
+                    }
+                })
+            }
+
+            fn write(&self, out: &mut Vec<u8>) {
+                use crate::wire::Wire;
+                match self { $(Self::$name $(($field))? => { $($field.write(out);)? })* }
+            }
+        }
+    };
+}
+
+pub(crate) use {closed_enum, error_kinds, flags, messages, open_enum, record};

@@ -1,6 +1,5 @@
 //! Errors: every type and code of OpenFlow 1.3.5, and the message that carries them.
 
-use crate::error::DecodeError;
 use crate::layout::{error_kinds, open_enum, record};
 
 error_kinds! {
@@ -147,33 +146,7 @@ TableFeaturesFailed = 13 "OFPET_TABLE_FEATURES_FAILED" {
 /// `OFPET_EXPERIMENTER`: a code is the experimenter's own type, and the experimenter follows it.
 const EXPERIMENTER: u16 = 0xffff;
 
-record! {
-    /// `OFPT_ERROR`.
-    pub struct Error {
-        /// Type and code.
-        pub kind: ErrorKind;
-        /// The beginning of the message that is answered, at least 64 bytes of it (less when it is shorter); a text
-        /// with [`ErrorKind::HelloFailed`]. With type 0xffff the experimenter in four bytes comes first.
-        pub data: Vec<u8>;
-    }
-}
-
-/// Bytes of the refused message that an error carries.
-const QUOTED_BYTES: usize = 64;
-
 impl Error {
-    /// The error that answers `request`.
-    #[must_use]
-    pub fn answering(kind: ErrorKind, request: &[u8]) -> Self {
-        Self { kind, data: request[..request.len().min(QUOTED_BYTES)].to_vec() }
-    }
-
-    /// The error that answers `request`, which could not be decoded.
-    #[must_use]
-    pub fn refusing(error: &DecodeError, request: &[u8]) -> Self {
-        Self::answering(error.refusal.fault.into(), request)
-    }
-
     /// The experimenter, when the error is one of an experimenter.
     #[must_use]
     pub fn experimenter(&self) -> Option<u32> {

@@ -50,16 +50,22 @@ impl Hello {
             words.get(usize::from(asked / 32)).is_some_and(|word| word & (1 << (asked % 32)) != 0)
         })
     }
+}
 
+impl Wire for Hello {
     /// Reads elements up to the first that does not fit. Neither version makes a hello's contents an error: a side
     /// that does not understand them goes by the header.
-    pub(crate) fn read_tolerantly(reader: &mut Reader) -> Self {
+    fn read(reader: &mut Reader) -> Result<Self, Refusal> {
         let mut elements = Vec::new();
         while let Ok(element) = reader.get() {
             elements.push(element);
         }
         reader.rest();
-        Self { elements }
+        Ok(Self { elements })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.elements.write(out);
     }
 }
 
