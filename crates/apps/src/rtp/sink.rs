@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::account::arrivals::{Arrivals, SignedMoments, SmoothedJitter};
+use crate::account::arrivals::{SignedMoments, SmoothedJitter};
 use crate::account::column::Column;
 use crate::account::intervals::IntervalCounter;
+use crate::account::receiver::Receiver;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::account::rtp_report::{FramesReport, RtpReport};
-use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
-use crate::account::sequence::{Arrival, SequenceAccount};
+use crate::account::samples::{check_samples, MOST_SAMPLES};
 use crate::check::{
     check_interval, check_path_mtu, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
@@ -123,23 +123,15 @@ fn judge(judged: &mut FramesReport, next: &mut u32, number: u32, here: u32, whol
 
 /// One stream.
 struct Stream {
-    from: SocketAddr,
+    receiver: Receiver,
     flow: Option<u32>,
     source: u32,
     payload_type: u8,
-    first: Time,
-    last: Time,
-    packets: u64,
-    bytes: u64,
     /// The first sequence number, and the highest, counted on from there.
     base: u16,
     highest: u64,
-    sequences: SequenceAccount,
     early: u64,
     jumps: u64,
-    arrivals: Arrivals,
-    samples: Samples,
-    intervals: IntervalCounter,
     timestamp: u32,
     jitter: SmoothedJitter,
     jitters: SignedMoments,
@@ -152,22 +144,14 @@ struct Stream {
 impl Stream {
     fn new(from: SocketAddr, header: &Header, intervals: IntervalCounter, now: Time) -> Self {
         Self {
-            from,
+            receiver: Receiver::new(from, intervals, now),
             flow: None,
             source: header.source,
             payload_type: header.payload_type,
-            first: now,
-            last: now,
-            packets: 0,
-            bytes: 0,
             base: header.sequence,
             highest: 0,
-            sequences: SequenceAccount::default(),
             early: 0,
             jumps: 0,
-            arrivals: Arrivals::default(),
-            samples: Samples::default(),
-            intervals,
             timestamp: header.timestamp,
             jitter: SmoothedJitter::default(),
             jitters: SignedMoments::default(),
@@ -190,35 +174,25 @@ impl Stream {
     }
 
     fn count(&mut self, header: &Header, mark: Option<&Mark>, length: usize, arrived: Time, config: &RtpSinkConfig) {
-        let payload = length as u64;
-        self.last = self.last.max(arrived);
+        self.receiver.hear(arrived);
         self.flow = self.flow.or(mark.map(|mark| mark.flow));
         let sent = mark.map(|mark| Time::from_ns(mark.sent_ns));
         let Some(number) = self.number(header.sequence) else {
             self.early += 1;
             return;
         };
-        if let Some(most) = config.record_packets {
-            self.samples.add(most, number, sent, arrived, length);
-        }
-        let lost = self.sequences.lost();
         #[allow(clippy::cast_possible_truncation)]
-        let arrival = self.sequences.enter(number as u32);
-        self.intervals.add_order(arrived, arrival, (lost, self.sequences.lost()));
-        if arrival == Arrival::Duplicate {
-            self.samples.add_rtp(None, None);
+        if !self.receiver.enter((number, number as u32), sent, arrived, length, config.record_packets) {
+            self.receiver.samples.add_rtp(None, None);
             return;
         }
-        let (jitter_ps, bandwidth_bps) =
-            self.measure(header, arrived, payload, config.clock_hz.unwrap_or(VIDEO_CLOCK_HZ));
-        self.samples.add_rtp(jitter_ps, Some(bandwidth_bps));
-        let timing = self.arrivals.add(number, sent, arrived);
+        let clock_hz = config.clock_hz.unwrap_or(VIDEO_CLOCK_HZ);
+        let (jitter_ps, bandwidth_bps) = self.measure(header, arrived, length as u64, clock_hz);
+        self.receiver.samples.add_rtp(jitter_ps, Some(bandwidth_bps));
         if let Some(mark) = mark {
             self.frames.get_or_insert_with(Frames::default).add(mark);
         }
-        self.packets += 1;
-        self.bytes += payload;
-        self.intervals.add_timed(arrived, payload, timing);
+        self.receiver.count(arrived, length, Some((number, sent)));
     }
 
     /// The numbers that Wireshark shows: the jitter in picoseconds, of all packets but the first, and the bandwidth.
@@ -233,7 +207,7 @@ impl Stream {
             jitter_ps = Some(self.jitter.now);
         }
         self.timestamp = header.timestamp;
-        let headers = if self.from.is_ipv4() { 28 } else { 48 };
+        let headers = if self.receiver.from.is_ipv4() { 28 } else { 48 };
         let bytes = u32::try_from(payload + headers).unwrap_or(u32::MAX);
         let second = Duration::from_secs(1);
         while self.held.front().is_some_and(|(at, _)| arrived.since(*at) > second) || self.held.len() >= MOST_HELD {
@@ -248,20 +222,7 @@ impl Stream {
     }
 
     fn report(&self, record: bool) -> FlowReport {
-        let mut row = FlowReport::new(self.flow, Protocol::Rtp, Role::Sink).with_intervals(&self.intervals);
-        row.from = Some(self.from.to_string());
-        row.start_ps = Some(self.first.as_ps());
-        row.end_ps = Some(self.last.as_ps());
-        row.packets = Some(self.packets);
-        row.bytes = self.bytes;
-        row.lost = Some(self.sequences.lost());
-        row.reordered = Some(self.sequences.reordered());
-        row.duplicates = Some(self.sequences.duplicates());
-        row.loss_bursts = Some(self.sequences.loss_bursts());
-        row.reordering_extents = Some(self.sequences.reordering_extents());
-        row.reordering_density = Some(self.sequences.reordering_density());
-        row.samples = record.then(|| self.samples.clone());
-        self.arrivals.fill(&mut row);
+        let mut row = self.receiver.numbered_report(self.flow, Protocol::Rtp, record);
         if self.flow.is_none() {
             row.delay_ps = Column::Absent;
             row.delays_below_zero = None;

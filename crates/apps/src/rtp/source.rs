@@ -15,14 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::account::errors::ErrorTally;
-use crate::account::pacing::Pacing;
-use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::account::returns::Returns;
+use crate::account::report::{AppReport, Protocol};
+use crate::account::sender::Sender;
 use crate::check::{check_dscp, check_exactly_one, check_port, check_range, ConfigError};
 use crate::rtp::frames::{check_trace, FrameSizes, VideoModel, MOST_FRAME, MOST_TRACE};
 use crate::rtp::mark::{Mark, Part, MOST_PARTS, TS_LENGTH, TS_PER_PACKET};
-use crate::{App, Chunk, Event, Host, HostError, SocketId};
+use crate::{App, Chunk, Event, Host, HostError};
 use twinnet_packet::rtp::{Header, HEADER_LENGTH};
 
 /// Payload bytes of each RTP packet.
@@ -132,9 +130,7 @@ struct Waiting {
 pub struct RtpSource {
     config: RtpSourceConfig,
     sizes: FrameSizes,
-    socket: Option<SocketId>,
-    from: Option<SocketAddr>,
-    start: Option<Time>,
+    sender: Sender,
     /// Packets of the current frame that have not left.
     waiting: VecDeque<Waiting>,
     /// Parts of the packet that is not full.
@@ -149,14 +145,8 @@ pub struct RtpSource {
     sequence: u16,
     timestamp: u32,
     source: u32,
-    sent: u64,
     /// One past the highest frame of which a part was sent.
     frames_sent: u64,
-    last_sent: Option<Time>,
-    finished: bool,
-    pacing: Pacing,
-    returns: Returns,
-    errors: ErrorTally,
 }
 
 impl RtpSource {
@@ -164,11 +154,9 @@ impl RtpSource {
     #[must_use]
     pub fn new(config: RtpSourceConfig) -> Self {
         Self {
+            sender: Sender::new(SocketAddr::new(config.to, config.port)),
             config,
             sizes: FrameSizes::Trace(Vec::new()),
-            socket: None,
-            from: None,
-            start: None,
             waiting: VecDeque::new(),
             content: [Part::default(); MOST_PARTS],
             parts: 0,
@@ -179,13 +167,7 @@ impl RtpSource {
             sequence: 0,
             timestamp: 0,
             source: 0,
-            sent: 0,
             frames_sent: 0,
-            last_sent: None,
-            finished: false,
-            pacing: Pacing::default(),
-            returns: Returns::default(),
-            errors: ErrorTally::default(),
         }
     }
 
@@ -201,22 +183,9 @@ impl RtpSource {
             (None, Some(model)) => FrameSizes::of_model(model, self.config.frames_per_second, seed),
             (None, None) => FrameSizes::Trace(vec![1]),
         };
-        match host.udp_bind(0, self.config.to.is_ipv6()) {
-            Ok(socket) => {
-                self.socket = Some(socket);
-                self.from = host.addresses(socket).map(|(local, _)| local);
-                if let Some(Err(error)) = self.config.dscp.map(|dscp| host.set_dscp(socket, dscp)) {
-                    self.errors.add(error);
-                    self.end(now, host);
-                    return;
-                }
-                self.start = Some(now);
-                self.due = Some(now);
-            }
-            Err(error) => {
-                self.errors.add(error);
-                self.finished = true;
-            }
+        if self.sender.bind(now, self.config.dscp, false, host) {
+            self.sender.start = Some(now);
+            self.due = Some(now);
         }
     }
 
@@ -312,7 +281,7 @@ impl RtpSource {
 
     /// Loads frames until a packet waits; at the end what is left of the last frame, filled up with null packets.
     fn prepare(&mut self, now: Time, start: Time, host: &mut dyn Host) {
-        while self.waiting.is_empty() && !self.finished {
+        while self.waiting.is_empty() && !self.sender.finished {
             if !self.load(start) {
                 if self.filled == 0 {
                     return self.end(now, host);
@@ -325,24 +294,24 @@ impl RtpSource {
     }
 
     fn send_due(&mut self, now: Time, host: &mut dyn Host) {
-        let (Some(start), Some(socket)) = (self.start, self.socket) else { return };
+        let Some(start) = self.sender.start.filter(|_| !self.sender.finished) else { return };
         for _ in 0..MOST_PER_CALL {
             if self.waiting.is_empty() {
                 self.prepare(now, start, host);
             }
             let Some(packet) = self.waiting.front().copied().filter(|packet| packet.due <= now) else { break };
             self.waiting.pop_front();
-            let taken = self.send_one(now, start, packet, socket, host);
-            self.pacing.add(packet.due, now, PAYLOAD, taken);
+            let taken = self.send_one(now, start, packet, host);
+            self.sender.pacing.add(packet.due, now, PAYLOAD, taken);
         }
-        if self.waiting.is_empty() && !self.finished {
+        if self.waiting.is_empty() && !self.sender.finished {
             self.prepare(now, start, host);
         }
         self.due = self.waiting.front().map(|packet| packet.due);
     }
 
     #[allow(clippy::cast_possible_truncation)]
-    fn send_one(&mut self, now: Time, start: Time, packet: Waiting, socket: SocketId, host: &mut dyn Host) -> bool {
+    fn send_one(&mut self, now: Time, start: Time, packet: Waiting, host: &mut dyn Host) -> bool {
         // RFC 2250, 2: the target transmission time of the first byte, by the 90 kHz clock.
         let ticks = u128::from(packet.due.since(start).as_ps()) * CLOCK_HZ / SECOND_PS;
         let header = Header {
@@ -355,39 +324,25 @@ impl RtpSource {
         let mark = Mark { flow: self.config.flow, sent_ns: now.as_ns(), content: packet.content, parts: packet.parts };
         let bytes = mark.emit_behind(&header);
         let padding = (HEADER_LENGTH as u32 + PAYLOAD).saturating_sub(bytes.len() as u32);
-        let to = SocketAddr::new(self.config.to, self.config.port);
-        let outcome = host.udp_send(socket, to, Chunk::Padded(&bytes, padding));
+        let outcome = self.sender.send(now, Chunk::Padded(&bytes, padding), host);
         let taken = outcome.is_ok();
         match outcome {
             Ok(()) => {
                 self.sequence = self.sequence.wrapping_add(1);
-                self.sent += 1;
                 for part in packet.content.iter().take(usize::from(packet.parts)) {
                     self.frames_sent = self.frames_sent.max(u64::from(part.frame) + 1);
                 }
-                self.last_sent = Some(now);
             }
-            Err(HostError::Full) => self.errors.add("a packet was not sent: the host's send buffer was full"),
-            Err(error) => self.errors.add(error),
+            Err(HostError::Full) => self.sender.errors.add("a packet was not sent: the host's send buffer was full"),
+            Err(error) => self.sender.errors.add(error),
         }
         taken
     }
 
-    fn note_returned(&mut self, now: Time, error: HostError, datagrams: u64) {
-        let to = SocketAddr::new(self.config.to, self.config.port);
-        self.returns.add(now, to, error, datagrams, &mut self.errors);
-    }
-
     fn end(&mut self, now: Time, host: &mut dyn Host) {
         self.due = None;
-        self.finished = true;
         self.waiting.clear();
-        if let Some(socket) = self.socket.take() {
-            for (error, datagrams) in host.returned(socket) {
-                self.note_returned(now, error, datagrams);
-            }
-            host.close(socket);
-        }
+        self.sender.close(now, host);
     }
 }
 
@@ -405,10 +360,10 @@ impl App for RtpSource {
             Event::Timer => self.send_due(now, host),
             Event::Stop => self.end(now, host),
             Event::Failed { error, .. } => {
-                self.errors.add(error);
+                self.sender.errors.add(error);
                 self.end(now, host);
             }
-            Event::Returned { error, datagrams, .. } => self.note_returned(now, error, datagrams),
+            Event::Returned { error, datagrams, .. } => self.sender.note_returned(now, error, datagrams),
             _ => {}
         }
     }
@@ -418,20 +373,13 @@ impl App for RtpSource {
     }
 
     fn finished(&self) -> bool {
-        self.finished
+        self.sender.finished
     }
 
     fn report(&self, _now: Time) -> Value {
-        let mut row = FlowReport::new(Some(self.config.flow), Protocol::Rtp, Role::Source).with_errors(&self.errors);
-        row.from = self.from.map(|from| from.to_string());
-        row.to = Some(SocketAddr::new(self.config.to, self.config.port).to_string());
-        row.start_ps = self.start.map(Time::as_ps);
-        row.end_ps = self.last_sent.or(self.start).map(Time::as_ps);
-        row.packets = Some(self.sent);
+        let mut row = self.sender.report(self.config.flow, Protocol::Rtp);
         row.frames_sent = Some(self.frames_sent);
-        row.bytes = self.sent * u64::from(PAYLOAD);
-        row.errors.extend(self.returns.told(self.start));
-        row.pacing = self.pacing.report().into();
+        row.bytes = self.sender.sent * u64::from(PAYLOAD);
         AppReport { flows: vec![row] }.into_json()
     }
 }

@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twinnet_units::{Duration, Time};
 
-use crate::account::arrivals::Arrivals;
 use crate::account::intervals::IntervalCounter;
+use crate::account::receiver::Receiver;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
-use crate::account::samples::{check_samples, Samples, MOST_SAMPLES};
-use crate::account::sequence::{Arrival, SequenceAccount};
+use crate::account::samples::{check_samples, MOST_SAMPLES};
 use crate::check::{check_interval, check_path_mtu, check_port, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
 use crate::listen::SinkState;
 use crate::udp::header::Header;
@@ -54,77 +53,34 @@ impl UdpSinkConfig {
 
 /// One flow of one sender.
 struct Flow {
-    from: SocketAddr,
     /// `None`: datagrams too short to carry our header.
     number: Option<u32>,
-    first: Time,
-    last: Time,
-    packets: u64,
-    bytes: u64,
-    sequences: SequenceAccount,
-    arrivals: Arrivals,
-    samples: Samples,
-    intervals: IntervalCounter,
+    receiver: Receiver,
 }
 
 impl Flow {
-    fn new(from: SocketAddr, number: Option<u32>, intervals: IntervalCounter, now: Time) -> Self {
-        Self {
-            from,
-            number,
-            first: now,
-            last: now,
-            packets: 0,
-            bytes: 0,
-            sequences: SequenceAccount::default(),
-            arrivals: Arrivals::default(),
-            samples: Samples::default(),
-            intervals,
-        }
-    }
-
     fn count(&mut self, header: Option<Header>, length: usize, arrived: Time, record: Option<u32>) {
-        self.last = self.last.max(arrived);
-        let mut timing = None;
+        self.receiver.hear(arrived);
+        let mut numbered = None;
         if let Some(header) = header {
             let sent = header.sent.map(|sent| Time::from_ns(sent.0));
-            let number = self.sequences.number_of(header.sequence);
-            if let Some(most) = record {
-                self.samples.add(most, number, sent, arrived, length);
-            }
-            let lost = self.sequences.lost();
-            let arrival = self.sequences.enter(header.sequence);
-            self.intervals.add_order(arrived, arrival, (lost, self.sequences.lost()));
-            if arrival == Arrival::Duplicate {
+            let number = self.receiver.sequences.number_of(header.sequence);
+            if !self.receiver.enter((number, header.sequence), sent, arrived, length, record) {
                 return;
             }
-            timing = self.arrivals.add(number, sent, arrived);
+            numbered = Some((number, sent));
         }
-        self.packets += 1;
-        self.bytes += length as u64;
-        self.intervals.add_timed(arrived, length as u64, timing);
+        self.receiver.count(arrived, length, numbered);
     }
 
     fn report(&self, record: bool) -> FlowReport {
-        let mut row = FlowReport::new(self.number, Protocol::Udp, Role::Sink).with_intervals(&self.intervals);
-        row.from = Some(self.from.to_string());
-        row.start_ps = Some(self.first.as_ps());
-        row.end_ps = Some(self.last.as_ps());
-        row.packets = Some(self.packets);
-        row.bytes = self.bytes;
-        if self.number.is_some() {
-            row.lost = Some(self.sequences.lost());
-            row.reordered = Some(self.sequences.reordered());
-            row.duplicates = Some(self.sequences.duplicates());
-            row.first_number = Some(self.sequences.least());
-            row.sequence_jumps = Some(self.sequences.jumps());
-            row.errors.extend(self.sequences.notes());
-            row.samples = record.then(|| self.samples.clone());
-            row.loss_bursts = Some(self.sequences.loss_bursts());
-            row.reordering_extents = Some(self.sequences.reordering_extents());
-            row.reordering_density = Some(self.sequences.reordering_density());
-            self.arrivals.fill(&mut row);
+        if self.number.is_none() {
+            return self.receiver.report(None, Protocol::Udp);
         }
+        let mut row = self.receiver.numbered_report(self.number, Protocol::Udp, record);
+        row.first_number = Some(self.receiver.sequences.least());
+        row.sequence_jumps = Some(self.receiver.sequences.jumps());
+        row.errors.extend(self.receiver.sequences.notes());
         row
     }
 }
@@ -150,7 +106,7 @@ impl UdpSink {
     fn receive(&mut self, from: SocketAddr, bytes: &[u8], length: usize, arrived: Time) {
         let header = Header::parse(&bytes[..bytes.len().min(length)]);
         let number = header.map(|header| header.flow);
-        let same = self.flows.get(self.latest).is_some_and(|flow| flow.from == from && flow.number == number);
+        let same = self.flows.get(self.latest).is_some_and(|flow| flow.receiver.from == from && flow.number == number);
         if !same {
             let known = self.places.get(&(from, number)).copied();
             let Some(place) = known.or_else(|| self.admit(from, number, arrived)) else { return };
@@ -167,7 +123,7 @@ impl UdpSink {
         let interval = Duration::from_ps(self.config.interval_ps);
         let ipv6 = from.ip().to_canonical().is_ipv6();
         let intervals = IntervalCounter::of_datagrams(interval, self.config.mtu_bytes, ipv6);
-        self.flows.push(Flow::new(from, number, intervals, now));
+        self.flows.push(Flow { number, receiver: Receiver::new(from, intervals, now) });
         let place = self.flows.len() - 1;
         self.places.insert((from, number), place);
         Some(place)

@@ -7,7 +7,7 @@ use crate::line::{DirectionConfig, DirectionCounters, Feed, Line, LineRecord};
 use twinnet_queue::Backlog;
 
 /// The counters of a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct PortCounters {
     /// The counters of what it sent, and what it could not.
     #[serde(flatten)]
@@ -40,7 +40,7 @@ impl PortCounters {
 
     /// Returns what two fabrics that each keep a part of the network have counted of one port.
     #[must_use]
-    pub const fn plus(&self, other: &Self) -> Self {
+    pub fn plus(&self, other: &Self) -> Self {
         Self {
             sent: self.sent.plus(&other.sent),
             received_frames: self.received_frames + other.received_frames,

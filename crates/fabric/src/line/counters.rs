@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Counters of one direction, in frames and bytes at the link layer (Ethernet header to payload).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct DirectionCounters {
     /// Frames whose last bit has left.
     pub frames: u64,
@@ -36,41 +36,31 @@ pub struct DirectionCounters {
 impl DirectionCounters {
     /// Returns what the counters grew by after `earlier`.
     #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            frames: self.frames - earlier.frames,
-            link_bytes: self.link_bytes - earlier.link_bytes,
-            wire_bytes: self.wire_bytes - earlier.wire_bytes,
-            dropped_overlimit: self.dropped_overlimit - earlier.dropped_overlimit,
-            dropped_early: self.dropped_early - earlier.dropped_early,
-            marked: self.marked - earlier.marked,
-            dropped_unclassified: self.dropped_unclassified - earlier.dropped_unclassified,
-            dropped_down: self.dropped_down - earlier.dropped_down,
-            dropped_oversize: self.dropped_oversize - earlier.dropped_oversize,
-            dropped_unfragmentable: self.dropped_unfragmentable - earlier.dropped_unfragmentable,
-            lost: self.lost - earlier.lost,
-            duplicated: self.duplicated - earlier.duplicated,
-            corrupted: self.corrupted - earlier.corrupted,
-        }
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, |now, then| now - then)
     }
 
     /// Returns what both have counted together.
     #[must_use]
-    pub const fn plus(&self, other: &Self) -> Self {
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |one, more| one + more)
+    }
+
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            frames: self.frames + other.frames,
-            link_bytes: self.link_bytes + other.link_bytes,
-            wire_bytes: self.wire_bytes + other.wire_bytes,
-            dropped_overlimit: self.dropped_overlimit + other.dropped_overlimit,
-            dropped_early: self.dropped_early + other.dropped_early,
-            marked: self.marked + other.marked,
-            dropped_unclassified: self.dropped_unclassified + other.dropped_unclassified,
-            dropped_down: self.dropped_down + other.dropped_down,
-            dropped_oversize: self.dropped_oversize + other.dropped_oversize,
-            dropped_unfragmentable: self.dropped_unfragmentable + other.dropped_unfragmentable,
-            lost: self.lost + other.lost,
-            duplicated: self.duplicated + other.duplicated,
-            corrupted: self.corrupted + other.corrupted,
+            frames: of(self.frames, other.frames),
+            link_bytes: of(self.link_bytes, other.link_bytes),
+            wire_bytes: of(self.wire_bytes, other.wire_bytes),
+            dropped_overlimit: of(self.dropped_overlimit, other.dropped_overlimit),
+            dropped_early: of(self.dropped_early, other.dropped_early),
+            marked: of(self.marked, other.marked),
+            dropped_unclassified: of(self.dropped_unclassified, other.dropped_unclassified),
+            dropped_down: of(self.dropped_down, other.dropped_down),
+            dropped_oversize: of(self.dropped_oversize, other.dropped_oversize),
+            dropped_unfragmentable: of(self.dropped_unfragmentable, other.dropped_unfragmentable),
+            lost: of(self.lost, other.lost),
+            duplicated: of(self.duplicated, other.duplicated),
+            corrupted: of(self.corrupted, other.corrupted),
         }
     }
 
