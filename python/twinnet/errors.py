@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Self, cast
 
 if TYPE_CHECKING:
     from twinnet.lab_process.job import Completed
@@ -30,13 +30,20 @@ __all__ = [
     "KernelUnusable",
     "LabClosed",
     "LabError",
+    "LimitReached",
+    "MachineRefused",
     "NotAvailable",
+    "PartEnded",
     "PortInUse",
     "ProgramFailed",
     "ProgramMissing",
+    "ProgramRefused",
     "ReportUnreadable",
+    "RequestRefused",
+    "SettingRefused",
     "TimeLimit",
     "TwinnetError",
+    "UnknownInLab",
     "UnknownNode",
     "UsageError",
 ]
@@ -152,7 +159,19 @@ class KernelUnusable(NotAvailable):
 
 
 class LabError(TwinnetError):
-    """A refusal of the lab process; :attr:`name` is the name that the lab gave it, such as ``UnknownHost``."""
+    """A refusal of a lab; :attr:`name` is the name that the lab gave it, such as ``UnknownHost``. Its class is the kind
+    that the name belongs to, such as `UnknownInLab`, so that programs can catch what they have an answer to.
+
+    Examples
+    --------
+    >>> LabError("there is no host h9", "see nodes", "UnknownHost")
+    UnknownInLab('there is no host h9')
+    """
+
+    def __new__(cls, message: str, remedy: str = "", name: str = "LabError") -> Self:
+        """Return an error of the kind that `name` belongs to."""
+        kind = cast("type[Self]", _KINDS.get(name, cls)) if cls is LabError else cls
+        return super().__new__(kind, message)
 
     def __init__(self, message: str, remedy: str = "", name: str = "LabError") -> None:
         super().__init__(message, remedy)
@@ -164,11 +183,81 @@ class LabError(TwinnetError):
         return self._name
 
 
+class UnknownInLab(LabError):
+    """A node, port, link, program, app, capture or sampler that the lab does not have."""
+
+
+class SettingRefused(LabError):
+    """A description, flow or setting that the lab cannot take; nothing was changed."""
+
+
+class ProgramRefused(LabError):
+    """A program that could not be started in its host."""
+
+
+class MachineRefused(LabError):
+    """This machine, or another one that carries a part, does not give what the lab needs."""
+
+
+class LimitReached(LabError):
+    """There are as many of something as the lab can have."""
+
+
+class PartEnded(LabError):
+    """A part of the lab has ended or has a fault: start it again."""
+
+
+class RequestRefused(LabError):
+    """A request that does not have the form of the lab protocol, or comes at the wrong time."""
+
+
 class LabClosed(LabError):
     """The lab has ended."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message, remedy, "LabClosed")
+    def __init__(self, message: str, remedy: str = "", name: str = "LabClosed") -> None:
+        super().__init__(message, remedy, name)
+
+
+_KINDS: Mapping[str, type[LabError]] = {
+    name: kind
+    for kind, names in (
+        (
+            UnknownInLab,
+            "AmbiguousLink NotASwitch UnknownApp UnknownCapture UnknownConnection UnknownHost UnknownJob "
+            "UnknownLink UnknownNode UnknownPort UnknownSampler",
+        ),
+        (
+            SettingRefused,
+            "BadApp BadFlow BadLink BadParameter BadQueue BadRoute ControllerLoop InvalidLabName InvalidNetwork "
+            "InvalidOption LabNameTaken MtuTooLarge NoRate OpenVswitch OtherMtu OtherRate OtherRoute OwnCodeFailed "
+            "RealHost UnknownParameter WallClockOnly",
+        ),
+        (
+            ProgramRefused,
+            "HostNotReady ModelHost NoSuchDirectory NoSuchSignal NoTerminal ProgramNotExecutable ProgramNotFound "
+            "ProgramNotStarted ProgramSpins",
+        ),
+        (
+            MachineRefused,
+            "AgentRefused CaptureFailed ControllerFailed GuestNotBuilt GuestNotStarted HostNotBuilt InterfaceDown "
+            "InterfaceFailed InterfaceNotOffered LabNotStarted NamespacesRefused NoGuestKernel NoSuchAddress "
+            "NoSuchInterface NoTwinnetThere NotALabProcess NotAvailable NotEthernet OpenVswitchFailed "
+            "OpenVswitchRefused OtherVersion PacketSocketRefused ParameterRefused PortNotUsable ProcNotMounted "
+            "TunnelFailed UnderlayAddress UnderlayMtu UnderlayPort UnderlaySilent UnderlayTooSlow Unreachable",
+        ),
+        (LimitReached, "HostBusy OpenFilesExhausted TooManyApps TooManyClients TooManyInterfaces"),
+        (
+            PartEnded,
+            "AgentEnded AgentFailed FabricFailed GuestEnded HostEnded Internal LabStopped NoAnswer ProgramsEnded",
+        ),
+        (
+            RequestRefused,
+            "AlreadyStarted BadDescriptors BadRequest MalformedRequest NotStarted ProtocolMismatch UnknownRequest",
+        ),
+    )
+    for name in names.split()
+}
+"""The kind of each refusal by its name."""
 
 
 class ControllerWarning(RuntimeWarning):
