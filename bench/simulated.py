@@ -61,7 +61,7 @@ def simulate(scenario: Scenario, bare_bytes: int, begin_s: float) -> Outcome:
         processor_s = time.process_time() - processor_s
         ended_s, ended_bytes, peak_bytes = time.perf_counter(), memory_bytes("VmRSS"), memory_bytes("VmHWM")
         flows = [flow for report in lab.reports() for flow in report.flows if flow.role == "sink"]
-        record = lab.connection.request("fidelity")
+        record = lab.connection.fidelity()
         return Outcome(
             packet_hops=sum(_left(link) for link in lab.links()),
             delivered_packets=sum(flow.packets or 0 for flow in flows),

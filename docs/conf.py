@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     (
         "py:.*",
         r"twinnet\.(settings|traffic\.(parts|settings|traffic_settings|presets|udp\.CountedPackets)|"
-        r"lab_process\.connection|network\.link_settings\.DirectionSettings|"
+        r"lab_process\.(connection|pending_reply|requests)|network\.link_settings\.DirectionSettings|"
         r"network\.(network|named_nodes)\.SomeNode|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",

@@ -27,7 +27,7 @@ def page(written: str) -> str:
 
 def table() -> str:
     """Return the table of requests."""
-    version, requests = _core.lab_protocol()
+    version, requests, _ = _core.lab_protocol()
     rows = [_row(one) for one in json.loads(requests)]
     head = f"Version {version} of the protocol:\n\n| do | what it does | fields | ok |\n|---|---|---|---|\n"
     return head + "".join(rows)

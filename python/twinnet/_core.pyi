@@ -79,8 +79,9 @@ def kernel_has_open_vswitch() -> bool:
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 
-def lab_protocol() -> tuple[int, str]:
-    """Version of the lab protocol, and its requests as JSON: of each ``do``, ``is``, ``fields`` and ``reply``."""
+def lab_protocol() -> tuple[int, str, str]:
+    """Version of the lab protocol, its requests as JSON (of each ``do``, ``is``, ``fields``, ``reply`` and the name of
+    its ``answer``), and the JSON schemas of the answers: ``{"answers": {name: schema}, "types": {name: schema}}``."""
 
 def list_labs() -> list[str]:
     """Names of the caller's running labs in this network namespace, sorted. Takes 1 s at most."""

@@ -284,7 +284,8 @@ def test_windows_open_for_each_host_that_is_named(
 
 
 def test_captures_are_stopped_at_the_end(fake: FakeLab, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    fake.answers |= {"capture.start": lambda _: {"capture": 5}, "capture.stop": lambda _: {"frames": 3, "dropped": 0}}
+    told = {"frames": 3, "dropped": 0, "write_failed": False, "failure": None, "files": []}
+    fake.answers |= {"capture.start": lambda _: {"capture": 5}, "capture.stop": lambda _: told}
     session = Session(fake.lab)
     path = tmp_path / "out.pcapng"
     assert session.execute(f"capture s1-eth1 {path}")

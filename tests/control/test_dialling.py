@@ -31,8 +31,8 @@ class FullLab:
         self.closed = False
         self.over = threading.Event()
 
-    def submit(self, do: str, descriptors: Sequence[int], **fields: Any) -> Pending:
-        assert do == "controller.attach" and len(descriptors) == 1 and fields["switch"] == "s1"
+    def controller_attach_later(self, *, descriptors: Sequence[int], **fields: Any) -> Pending:
+        assert len(descriptors) == 1 and fields["switch"] == "s1"
         if self.refusals:
             raise self.refusals.pop(0)
         self.attached += 1

@@ -139,7 +139,7 @@ def test_flows_and_queues_reach_the_part_that_has_the_switch() -> None:
             assert "n_packets=0" not in flow, flow
         lab.switch("s4").set_queue("s4-eth1", tn.qos.Fifo(limit_frames=7))
         with pytest.raises(LabError, match="nobody"):
-            lab.connection.request("flows.dump", switch="nobody")
+            lab.connection.flows_dump(switch="nobody")
 
 
 def test_a_controller_serves_switches_of_all_parts() -> None:
@@ -147,7 +147,7 @@ def test_a_controller_serves_switches_of_all_parts() -> None:
     network.controller(tn.control.LearningSwitch())
     with network.emulate(fabric_threads=4) as lab:
         lab.wait_for_controllers()
-        assert len(lab.connection.request("controllers")) == SWITCHES
+        assert len(lab.connection.controllers()) == SWITCHES
         probe = lab.start(tn.apps.ping("a1", "a4", count=3, interval="50 ms"))
         assert lab.wait([probe], until="10 s")
         rtt = probe.report().rtt

@@ -170,11 +170,12 @@ def test_the_same_port_with_other_settings_is_refused(fake: FakeLab) -> None:
 
 
 def test_a_capture_hands_its_file_over(fake: FakeLab, tmp_path: Path) -> None:
-    fake.answers |= {"capture.start": lambda _: {"capture": 5}, "capture.stop": lambda _: {"frames": 3, "dropped": 1}}
+    told = {"frames": 3, "dropped": 1, "write_failed": False, "failure": None, "files": []}
+    fake.answers |= {"capture.start": lambda _: {"capture": 5}, "capture.stop": lambda _: told}
     with fake.lab.capture("s1-eth1", str(tmp_path / "out.pcapng"), snap="96 B") as capture:
         pass
     assert (capture.frames, capture.dropped) == (3, 1)
-    settings = {"limit_bytes": None, "snap": 96, "ring": None, "direction": "both"}
+    settings = {"snap": 96, "direction": "both"}
     assert fake.asked("capture.start") == [{"port": "s1-eth1", "file": "out.pcapng", **settings}]
     with pytest.raises(errors.BadValue, match="cannot be written"):
         fake.lab.capture("s1-eth1", str(tmp_path / "absent" / "out.pcapng"))

@@ -14,9 +14,9 @@ from twinnet.lab_process.connection import connect
 
 def test_replies_in_another_order_reach_their_askers(fake: FakeLab) -> None:
     connection = fake.lab.connection
-    first = connection.submit("hold", what=1)
-    second = connection.submit("hold", what=2)
-    connection.request("now")
+    first = connection.submit("hold", {"what": 1})
+    second = connection.submit("hold", {"what": 2})
+    connection.now()
     for request in reversed(fake.held):
         fake.reply(request, request["what"])
     assert (first.result(5), second.result(5)) == (1, 2)
@@ -35,7 +35,7 @@ def test_a_refusal_keeps_its_name_and_remedy(fake: FakeLab) -> None:
 def test_large_messages_travel_both_ways(fake: FakeLab) -> None:
     fake.answers["echo"] = lambda request: request["text"]
     text = "frame " * 100_000
-    assert fake.lab.connection.request("echo", text=text) == text
+    assert fake.lab.connection.answer("echo", {"text": text}) == text
 
 
 def test_many_threads_may_ask_at_once(fake: FakeLab) -> None:
@@ -43,7 +43,7 @@ def test_many_threads_may_ask_at_once(fake: FakeLab) -> None:
     answers: dict[int, int] = {}
 
     def ask(number: int) -> None:
-        answers[number] = fake.lab.connection.request("echo", number=number)
+        answers[number] = fake.lab.connection.answer("echo", {"number": number})
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(32)]
     for thread in threads:
@@ -54,7 +54,7 @@ def test_many_threads_may_ask_at_once(fake: FakeLab) -> None:
 
 
 def test_whoever_waits_is_told_when_the_lab_ends(fake: FakeLab) -> None:
-    pending = fake.lab.connection.submit("hold")
+    pending = fake.lab.connection.submit("hold", {})
     fake.far.shutdown(socket.SHUT_RDWR)
     with pytest.raises(LabClosed, match="has ended"):
         pending.result(5)
@@ -63,7 +63,7 @@ def test_whoever_waits_is_told_when_the_lab_ends(fake: FakeLab) -> None:
 
 
 def test_a_lab_that_turns_a_client_away_is_heard(fake: FakeLab) -> None:
-    pending = fake.lab.connection.submit("hold")
+    pending = fake.lab.connection.submit("hold", {})
     refusal = {"name": "TooManyClients", "message": "the lab serves 64 clients already", "remedy": "end one"}
     fake.far.send(json.dumps({"id": None, "error": refusal}).encode())
     fake.far.shutdown(socket.SHUT_RDWR)

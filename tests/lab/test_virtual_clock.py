@@ -190,7 +190,7 @@ def test_options_of_real_hosts_are_refused() -> None:
 
 def test_a_refusal_of_the_lab_keeps_its_name() -> None:
     with pairs().simulate() as lab, pytest.raises(errors.LabError) as caught:
-        lab.connection.request("link.set", link=77, set={"up": False})
+        lab.connection.link_set(link=77, set={"up": False})
     assert caught.value.name == "UnknownLink"
 
 

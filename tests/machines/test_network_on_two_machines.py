@@ -50,7 +50,7 @@ with network().emulate() as lab:
     assert lab.wait([flow])
     sent, received = (one.flows[0].raw for one in flow.reports())
     print(json.dumps({"ping": ping, "cat": len(cat), "status": status, "sent": sent, "received": received,
-                      "started": lab.started, "links": lab.connection.request("links"),
+                      "started": lab.started, "links": lab.links(),
                       "record": lab.fidelity().raw}))
 """
     )

@@ -23,7 +23,7 @@ def test_the_learning_controller_goes_on_when_all_flows_are_deleted(tmp_path: Pa
         net = Mininet(topo=SingleSwitchTopo(2), waitConnected=True)
         net.start()
         print(min(net.pingAll() for _ in range(3)))
-        FABRIC.process.lab.request("flows.delete", switch="s1")
+        FABRIC.process.lab.flows_delete(switch="s1")
         print(min(net.pingAll() for _ in range(3)))
         """,
     )

@@ -50,7 +50,7 @@ def test_both_ways_and_drops_by_reason_on_the_virtual_clock():
         check_samples(sampler.read())
         assert sampler.stop().starts_s[:3] == pytest.approx((0.0, 0.05, 0.1))
         with pytest.raises(LabError, match="no sampler 0 runs"):
-            lab.connection.request("samples.read", sampler=0)
+            lab.connection.samples_read(sampler=0)
 
 
 def test_both_ways_and_drops_by_reason_on_the_wall_clock():

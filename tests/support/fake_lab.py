@@ -105,14 +105,14 @@ class FakeLab:
             raise Refusal("ProgramMissing", f"{request['argv'][0]} is not installed", "install it") from None
         number = len(self.programs) + 1
         self.programs[number] = program
-        limit = request["limit_ps"]
+        limit = request.get("limit_ps")
         if limit is not None:
             threading.Timer(limit / 1e12, program.kill).start()
         return {"job": number, "pid": program.pid}
 
     def wait(self, request: dict[str, Any]) -> None:
         code = self.programs[request["job"]].wait()
-        limited = any(one["limit_ps"] is not None for one in self.asked("spawn")) and code == -9
+        limited = any(one.get("limit_ps") is not None for one in self.asked("spawn")) and code == -9
         ended = {"status": None if code < 0 else code, "signal": -code if code < 0 else None, "limit": limited}
         # The test may be over and its lab closed before a program that it left behind has ended.
         with contextlib.suppress(OSError):

@@ -106,6 +106,7 @@ pub(crate) fn type_words(kind: &str) -> String {
         "bool" => "bool",
         "u32" | "u64" | "usize" | "i32" => "whole number",
         "Time" | "Duration" => "picoseconds",
+        "BTreeMap<String,String>" => "object of text",
         "PortName" => "text or whole number",
         "PeerKind" => "`\"controller\"` or `\"tool\"`",
         "LinkWay" => "`\"ab\"`, `\"ba\"` or `\"both\"`",

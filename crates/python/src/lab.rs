@@ -136,8 +136,9 @@ pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| twinnet_linux::doctor::examine().to_string())
 }
 
-/// The requests of the lab protocol with their fields and replies, as JSON, and the protocol's version.
+/// The version of the lab protocol, its requests with their fields and answers, and the forms of the answers, as JSON.
 #[pyfunction]
-pub fn lab_protocol() -> (u32, String) {
-    (twinnet_lab::protocol::VERSION, twinnet_lab::protocol::reference().to_string())
+pub fn lab_protocol() -> (u32, String, String) {
+    use twinnet_lab::protocol::{reference, Reply, VERSION};
+    (VERSION, reference().to_string(), Reply::schemas().to_string())
 }

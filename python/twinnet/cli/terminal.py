@@ -11,7 +11,6 @@ import sys
 import termios
 import tty
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
 
 from twinnet.lab.lab import Lab
 from twinnet.lab_process.job import Ending, Job
@@ -29,10 +28,10 @@ def run_on_terminal(lab: Lab, host: str, argv: Sequence[str], cwd: str | None = 
     master, slave = os.openpty()
     try:
         _copy_size(sys.stdin.fileno(), slave)
-        fields: dict[str, Any] = {"env": dict(os.environ), "cwd": cwd, "terminal": True, "limit_ps": None}
-        job = Job(
-            lab.connection, host, argv, lab.connection.request("spawn", [slave], host=host, argv=list(argv), **fields)
+        started = lab.connection.spawn(
+            host=host, argv=list(argv), env=dict(os.environ), cwd=cwd, terminal=True, descriptors=[slave]
         )
+        job = Job(lab.connection, host, argv, started)
     except BaseException:
         os.close(master)
         raise

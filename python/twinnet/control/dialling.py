@@ -11,14 +11,15 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from twinnet.control.choice import APP_TARGET
 from twinnet.control.owner_sockets import BACKLOG, Channel, Listeners, accepted, connect_to
 from twinnet.control.targets import Target, parse_target
 from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.pending_reply import PendingReply
+from twinnet.lab_process.requests import EndedReply, LabRequests
 
 __all__ = ["Dialling"]
 
@@ -91,9 +92,12 @@ class Dialling:
             self._ended.wait(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _attach(self, channel: Channel, switch: str, target: str, peer: str) -> Any:
+    def _attach(
+        self, channel: Channel, switch: str, target: str, peer: Literal["controller", "tool"]
+    ) -> PendingReply[EndedReply]:
         with channel.sock as sock:
-            return self._lab.submit("controller.attach", [sock.fileno()], switch=switch, target=target, peer=peer)
+            given = [sock.fileno()]
+            return self._lab.controller_attach_later(switch=switch, target=target, peer=peer, descriptors=given)
 
     def _listen(self, switch: str, text: str, context: ssl.SSLContext | None) -> None:
         try:

@@ -15,7 +15,8 @@ from typing import Any
 from twinnet.control.controller import Controller
 from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.errors import LabError
-from twinnet.lab_process.connection import LabRequests, PendingReply
+from twinnet.lab_process.pending_reply import PendingReply
+from twinnet.lab_process.requests import EndedReply, LabRequests
 
 __all__ = ["InProcessThread"]
 
@@ -53,12 +54,12 @@ class InProcessThread:
         self._woke_s = self._heard_s = time.monotonic()
         self._lab = lab
         self._target = target
-        self._begin_s = time.monotonic() - int(lab.request("now")["now_ps"]) / 1e12
+        self._begin_s = time.monotonic() - lab.now()["now_ps"] / 1e12
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ended = threading.Event()
         self._sockets: dict[int, socket.socket] = {}
         self._waiting: dict[int, bytearray] = {}
-        self._attached: list[PendingReply] = []
+        self._attached: list[PendingReply[EndedReply]] = []
         self.switches: list[str] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ, None)
@@ -85,8 +86,12 @@ class InProcessThread:
     def _attach(self, switch: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            fields = {"switch": switch, "target": self._target, "peer": "controller"}
-            self._attached.append(self._lab.submit("controller.attach", [theirs.fileno()], **fields))
+            given = [theirs.fileno()]
+            self._attached.append(
+                self._lab.controller_attach_later(
+                    switch=switch, target=self._target, peer="controller", descriptors=given
+                )
+            )
         ours.setblocking(False)
         connection = len(self.switches)
         self.switches.append(switch)

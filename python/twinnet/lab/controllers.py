@@ -15,7 +15,7 @@ from twinnet.control.program import ControllerProgram
 from twinnet.control.targets import answers, parse_target
 from twinnet.control.virtual_control import VirtualControl
 from twinnet.errors import BadTopology, NotAvailable
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 from twinnet.open_vswitch import Bridge, is_open_vswitch
 from twinnet.qos.fifo import Fifo
 from twinnet.qos.queue import Queue
@@ -47,7 +47,7 @@ def queue_changer(lab: LabRequests, spec: Mapping[str, Any]) -> ChangeQueue:
         if is_open_vswitch(node):
             Bridge(lab, node).set_queue(node["ports"][index]["name"], index, chosen)
         else:
-            lab.request("queues.set", node=switch, port=index, queue=chosen.to_spec())
+            lab.queues_set(node=switch, port=index, queue=chosen.to_spec())
 
     return change
 

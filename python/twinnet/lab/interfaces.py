@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["RealInterfaces"]
 
@@ -63,7 +63,7 @@ class RealInterfaces:
         """Pass the interfaces to `lab`, which has no network yet; they are the lab's from then on."""
         try:
             for fields, descriptors in self.offers:
-                lab.request("interface.offer", descriptors, **fields)
+                lab.interface_offer(descriptors=descriptors, **fields)
         finally:
             self.close()
 

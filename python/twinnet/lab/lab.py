@@ -26,9 +26,11 @@ from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab.virtual_programs import guest_settings
-from twinnet.lab_process.connection import LabRequests, PendingReply, connect
+from twinnet.lab_process.connection import connect
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, start_job
+from twinnet.lab_process.pending_reply import PendingReply
 from twinnet.lab_process.process import LabProcess
+from twinnet.lab_process.requests import FinishedReply, InterfaceRow, JobRow, LabRequests, LinkRow, PortRow, TunnelRow
 from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.network.network import Network
@@ -192,7 +194,7 @@ class Lab(AnswersToMininet):
         self._name, self._connection = self._process.name, self._process.connection
         try:
             interfaces.offer_to(self._connection)
-            started = dict(self._connection.request("start", network=spec, options=self._options))
+            started = {**self._connection.start(network=spec, options=self._options)}
             if _has_schedule(spec["links"], spec["schedule"]):
                 # Also a fabric that got it by itself: the agent is promoted with it.
                 started["realtime"] = self.promote() or bool(started.get("realtime"))
@@ -254,12 +256,12 @@ class Lab(AnswersToMininet):
     def _have_joined(self, switches: Sequence[str], timeout_ps: int) -> bool:
         if self.clock == "virtual":
             until_ps = self.now_ps() + timeout_ps
-            return bool(self.connection.request("controllers.wait", switches=switches, until_ps=until_ps)["finished"])
+            return self.connection.controllers_wait(switches=switches, until_ps=until_ps)["finished"]
         begin_s = time.monotonic()
         try:
             own = [name for name in switches if self.switch(name).open_vswitch is None]
             deadline_s = begin_s + timeout_ps / 1e12
-            joined = self.connection.submit("controllers.wait", switches=own)
+            joined = self.connection.controllers_wait_later(switches=own)
             while not self._is_done(joined, deadline_s):
                 self._check_program()
             for name in switches:
@@ -282,7 +284,7 @@ class Lab(AnswersToMininet):
             self._controllers.check_program()
 
     @staticmethod
-    def _is_done(request: PendingReply, deadline_s: float) -> bool:
+    def _is_done(request: PendingReply[FinishedReply], deadline_s: float) -> bool:
         """Return True if `request` is answered within a moment; raises `TimeoutError` past the deadline."""
         left_s = deadline_s - time.monotonic()
         try:
@@ -349,7 +351,7 @@ class Lab(AnswersToMininet):
         if self._owner and not self._connection.closed:
             # It has ended already, or it will when its owner's socket closes, which is the next thing to happen.
             with contextlib.suppress(LabError, TimeoutError):
-                self._connection.submit("stop").result(_STOP_PATIENCE_S)
+                self._connection.stop_later().result(_STOP_PATIENCE_S)
         if self._process is not None:
             self._process.end(_STOP_PATIENCE_S)
         else:
@@ -410,7 +412,7 @@ class Lab(AnswersToMininet):
     def layout(self) -> Layout:
         """The network as it was built."""
         if self._layout is None:
-            self._layout = Layout(self.connection.request("describe"))
+            self._layout = Layout(self.connection.describe())
         return self._layout
 
     def describe(self) -> Mapping[str, Any]:
@@ -452,7 +454,7 @@ class Lab(AnswersToMininet):
 
     def now_ps(self) -> int:
         """Return the lab's time in picoseconds since its start."""
-        return int(self.connection.request("now")["now_ps"])
+        return self.connection.now()["now_ps"]
 
     def run_until(self, when: Duration) -> None:
         """Go on until the lab's clock shows `when`: on the virtual clock by doing all that happens until then, on the
@@ -460,7 +462,7 @@ class Lab(AnswersToMininet):
         until_ps = moment_ps(when)
         if self.clock == "virtual":
             if until_ps > self.now_ps():
-                self.connection.request("advance", until_ps=until_ps)
+                self.connection.advance(until_ps=until_ps)
             return
         while (left_ps := until_ps - self.now_ps()) > 0:
             if self.connection.wait_closed(left_ps / 1e12):
@@ -475,37 +477,37 @@ class Lab(AnswersToMininet):
         if isinstance(connection, VirtualConnection):
             connection.looked_up = look_up
 
-    def links(self) -> list[Mapping[str, Any]]:
+    def links(self) -> list[LinkRow]:
         """Return configuration and counters of every link and direction, in the form of the lab protocol."""
-        return list(self.connection.request("links"))
+        return self.connection.links()
 
-    def ports(self) -> list[Mapping[str, Any]]:
+    def ports(self) -> list[PortRow]:
         """Return the counters of every port, in the form of the lab protocol."""
-        return list(self.connection.request("ports"))
+        return self.connection.ports()
 
-    def interfaces(self) -> list[Mapping[str, Any]]:
+    def interfaces(self) -> list[InterfaceRow]:
         """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
         ``state`` (``up``, ``down``, ``gone``)."""
-        return list(self.connection.request("interfaces"))
+        return self.connection.interfaces()
 
-    def tunnels(self) -> list[Mapping[str, Any]]:
+    def tunnels(self) -> list[TunnelRow]:
         """Return how the tunnels to other speakers stand, in the form of the lab protocol: ``node``, ``remote``,
         ``path_mtu``, ``inner_mtu``, ``counters`` and the packets ``refused``."""
-        return list(self.connection.request("tunnels"))
+        return self.connection.tunnels()
 
-    def jobs(self) -> list[Mapping[str, Any]]:
+    def jobs(self) -> list[JobRow]:
         """Return all programs that were started, in the form of the lab protocol."""
-        return [job for job in self.connection.request("jobs") if job["host"] != OPEN_VSWITCH]
+        return [job for job in self.connection.jobs() if job["host"] != OPEN_VSWITCH]
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
         nothing is ever late: the record tells how much happened, since the start."""
-        told = dict(self.connection.request("fidelity"))
+        told = {**self.connection.fidelity()}
         if self._controllers is not None and (pauses := self._controllers.pauses(reset)):
             told["controllers"] = dict(pauses)
         record = FidelityRecord.from_spec(told)
         if reset and self.clock != "virtual":
-            self.connection.request("fidelity.reset")
+            self.connection.fidelity_reset()
         return record
 
     @property
@@ -559,12 +561,12 @@ class Lab(AnswersToMininet):
         """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
         numbers = [handle.app for handle in apps]
         until_ps = moment_ps(until) if until is not None else None
-        return bool(self.connection.request("app.wait", apps=numbers, until_ps=until_ps)["finished"])
+        return self.connection.app_wait(apps=numbers, until_ps=until_ps)["finished"]
 
     def reports(self, apps: Sequence[int] | None = None) -> list[AppReport]:
         """Return what `apps` (numbers; default: all) measured so far, in the order asked for."""
-        fields = {"apps": list(apps)} if apps is not None else {}
-        found = [AppReport.from_spec(one) for one in self.connection.request("app.report", **fields)]
+        wanted = None if apps is None else list(apps)
+        found = [AppReport.from_spec(one) for one in self.connection.app_report(apps=wanted)]
         if apps is None:
             return found
         place = {number: index for index, number in enumerate(apps)}
@@ -602,15 +604,13 @@ class Lab(AnswersToMininet):
         asked = CapturePlan(path, limit, snap, ring, direction)
         place = asked.open()
         try:
-            if self.clock == "wall":
-                where = {"file": asked.name}
-            else:
-                where = {"path": f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())}
+            path = f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())
+            where: dict[str, Any] = {"file": asked.name} if self.clock == "wall" else {"path": path}
             descriptors = () if self.clock == "virtual" else (place,)
-            answer = self.connection.request("capture.start", descriptors, port=interface, **where, **asked.settings)
+            answer = self.connection.capture_start(port=interface, **where, **asked.settings, descriptors=descriptors)
         finally:
             os.close(place)
-        return Capture(self, int(answer["capture"]), str(asked.path), is_stream=asked.stream is not None)
+        return Capture(self, answer["capture"], str(asked.path), is_stream=asked.stream is not None)
 
     def sample(self, interfaces: Sequence[str], interval: Duration = "100 ms") -> PortSampler:
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
@@ -621,8 +621,8 @@ class Lab(AnswersToMininet):
         for interface in interfaces:
             self.layout.port(interface)
         length = _sampling_ps(interval)
-        answer = self.connection.request("samples.start", interval_ps=length, ports=list(interfaces))
-        return PortSampler(self, int(answer["sampler"]))
+        answer = self.connection.samples_start(interval_ps=length, ports=list(interfaces))
+        return PortSampler(self, answer["sampler"])
 
     def live(self, out: str | os.PathLike[str] | None = None) -> LivePage:
         """Serve a page that shows the lab while it runs, for a browser on this machine: open its ``address``. It ends
@@ -699,7 +699,7 @@ class Lab(AnswersToMininet):
             self._bring_along(fields.get(key), hand)
         wanted = {"kind": app.kind, **fields}
         seed = self._seed_of(app, flow, name)
-        return int(self.connection.request("app.start", host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"])
+        return self.connection.app_start(host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"]
 
     def _bring_along(self, name: str | None, hand: Callable[[str], None]) -> None:
         """Make code of one's own known where the lab's hosts are models of this process."""

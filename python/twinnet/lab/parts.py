@@ -197,19 +197,19 @@ class LabSwitch:
         if (bridge := self.open_vswitch) is not None:
             bridge.add_flows(flows)
             return
-        self._lab.connection.request("flows.add", switch=self.name, flows=list(flows))
+        self._lab.connection.flows_add(switch=self.name, flows=list(flows))
 
     def delete_flows(self, match: str = "") -> int:
         """Delete the flows that `match` covers (all when it is empty) and return how many they were."""
         if (bridge := self.open_vswitch) is not None:
             return bridge.delete_flows(match)
-        return int(self._lab.connection.request("flows.delete", switch=self.name, match=match)["deleted"])
+        return self._lab.connection.flows_delete(switch=self.name, match=match)["deleted"]
 
     def dump_flows(self) -> list[str]:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
         if (bridge := self.open_vswitch) is not None:
             return bridge.dump_flows()
-        return [str(line) for line in self._lab.connection.request("flows.dump", switch=self.name)]
+        return self._lab.connection.flows_dump(switch=self.name)
 
     @property
     def controller_state(self) -> list[dict[str, Any]]:
@@ -223,7 +223,8 @@ class LabSwitch:
             rows = bridge.controllers()
             troubles = [self._lab.controller_trouble(self.name, row["target"]) or row["trouble"] for row in rows]
             return [row | {"trouble": trouble} for row, trouble in zip(rows, troubles, strict=True)]
-        rows = [row for row in self._lab.connection.request("controllers") if row["switch"] == self.name]
+        every = self._lab.connection.controllers()
+        rows: list[dict[str, Any]] = [{**row} for row in every if row["switch"] == self.name]
         connected = {row["target"] for row in rows}
         absent = {"role": None, "version": None, "messages": 0, "packet_ins": 0, "errors": 0}
         described: Sequence[str] = self._lab.layout.node(self.name, "switch").get("controllers", ())
@@ -241,7 +242,7 @@ class LabSwitch:
             ends = [link["a"]["node"], link["b"]["node"]]
             if self.name in ends:
                 ends.remove(self.name)
-                self._lab.connection.request("link.set", link=index, direction="both", set=direction_spec({"up": up}))
+                self._lab.connection.link_set(link=index, direction="both", set=direction_spec({"up": up}))
                 others.append(str(ends[0]))
         return others
 
@@ -252,7 +253,7 @@ class LabSwitch:
         if (bridge := self.open_vswitch) is not None and node == self.name:
             bridge.set_queue(name, index, queue)
             return
-        self._lab.connection.request("queues.set", node=node, port=index, queue=queue.to_spec())
+        self._lab.connection.queues_set(node=node, port=index, queue=queue.to_spec())
 
 
 class LabLink:
@@ -278,7 +279,7 @@ class LabLink:
         settings
             As :meth:`twinnet.Network.link` takes them.
         """
-        self._lab.connection.request("link.set", **self.change(direction, settings))
+        self._lab.connection.link_set(**self.change(direction, settings))
         if settings.keys() & {"rate", "delivery_trace", "delay", "jitter"}:
             self._lab.promote()
         return self
@@ -313,7 +314,7 @@ class LabMomentLink:
     def set(self, direction: Side = "both", **settings: Unpack[LineChange]) -> LabMomentLink:
         """Schedule that `settings` take effect together at this moment."""
         change = self.on.change(direction, settings)
-        self.moment.lab.connection.request("schedule", at_ps=self.moment.at_ps, set=change)
+        self.moment.lab.connection.schedule(at_ps=self.moment.at_ps, set=change)
         return self
 
 
@@ -363,7 +364,7 @@ class AppHandle:
 
     def stop(self) -> None:
         """End the sender (or the sink or server, when it is alone)."""
-        self._lab.connection.request("app.stop", app=self.app)
+        self._lab.connection.app_stop(app=self.app)
 
 
 class Capture:
@@ -388,13 +389,13 @@ class Capture:
         """End the capture; afterwards `frames`, `dropped` (frames that no file could take), `failure` (why, when a
         file could not be written) and `files` (those that are there, the oldest first; none of a stream) are known."""
         if not self.stopped:
-            result = self._lab.connection.request("capture.stop", capture=self.number)
-            self.frames, self.dropped, self.stopped = int(result["frames"]), int(result["dropped"]), True
-            self.failure = result.get("failure")
+            result = self._lab.connection.capture_stop(capture=self.number)
+            self.frames, self.dropped, self.stopped = result["frames"], result["dropped"], True
+            self.failure = result["failure"]
             folder = Path(self.path).parent
             if self._is_stream:
                 return self
-            self.files = [str(folder / Path(name).name) for name in result.get("files", ()) if name] or [self.path]
+            self.files = [str(folder / Path(name).name) for name in result["files"] if name] or [self.path]
         return self
 
     def __enter__(self) -> Capture:

@@ -28,12 +28,12 @@ class PortSampler:
         """Return what was counted so far, or until it was stopped."""
         if self._last is not None:
             return self._last
-        return PortSamples.from_spec(self._lab.connection.request("samples.read", sampler=self.number))
+        return PortSamples.from_spec(self._lab.connection.samples_read(sampler=self.number))
 
     def stop(self) -> PortSamples:
         """Count no more, and return what was counted; the lab's memory of it is given back."""
         if self._last is None:
-            self._last = PortSamples.from_spec(self._lab.connection.request("samples.stop", sampler=self.number))
+            self._last = PortSamples.from_spec(self._lab.connection.samples_stop(sampler=self.number))
         return self._last
 
     def __enter__(self) -> PortSampler:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinnet.errors import NotAvailable
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["Underlays"]
 
@@ -64,7 +64,7 @@ class Underlays:
         """Pass the sockets to `lab`, which has its network."""
         try:
             for fields in self.attachments:
-                lab.request("tunnel.attach", [self.sockets[fields["underlay"]].fileno()], **fields)
+                lab.tunnel_attach(**fields, descriptors=[self.sockets[fields["underlay"]].fileno()])
         finally:
             self.close()
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import LabClosed, LabError, NotAvailable
 from twinnet.lab.virtual_programs import VirtualPrograms
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.connection import AnswersAtOnce
+from twinnet.lab_process.pending_reply import Json, JsonObject
+from twinnet.lab_process.requests import JobRow
 
 if TYPE_CHECKING:
     from twinnet._core import VirtualLab
@@ -42,7 +44,7 @@ def no_programs(host: str | None, clock: str = "virtual") -> NotAvailable:
     return NotAvailable(f"{who} no programs", "use net.emulate(), or an app such as tn.apps.ping")
 
 
-class VirtualConnection:
+class VirtualConnection(AnswersAtOnce):
     """A lab on the virtual clock; it stands at time zero when it is made.
 
     Parameters
@@ -66,7 +68,7 @@ class VirtualConnection:
         When the compiled part of the package cannot be loaded.
     """
 
-    def __init__(self, network: Mapping[str, Any], guest: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, network: JsonObject, guest: JsonObject | None = None) -> None:
         try:
             from twinnet import _core
         except ImportError as error:
@@ -93,7 +95,7 @@ class VirtualConnection:
         """Wait up to `timeout_s` seconds of real time; return whether the lab was ended by then."""
         return self._closed.wait(min(timeout_s, threading.TIMEOUT_MAX))
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
+    def answer(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> Json:
         """Answer the request `do`.
 
         Raises
@@ -106,9 +108,8 @@ class VirtualConnection:
             When only a lab with real hosts can do that.
         """
         if descriptors or (do in _OF_REAL_HOSTS and (self.programs is None or do != "signal")):
-            raise no_programs(fields.get("host"))
-        if do == "jobs":
-            return [] if self.programs is None else self.programs.rows()
+            host = fields.get("host")
+            raise no_programs(str(host) if host is not None else None)
         if do == "stop":
             self.close()
             return {}
@@ -116,12 +117,9 @@ class VirtualConnection:
             return self._let_time_pass({"do": do, **fields})
         return self._ask({"do": do, **fields})
 
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Answer the request `do` now, and return the answer as one that has come."""
-        try:
-            return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
-        except LabError as error:
-            return PendingReply.refused(error)
+    def jobs(self) -> list[JobRow]:
+        """Return all programs."""
+        return [] if self.programs is None else self.programs.rows()
 
     def close(self) -> None:
         """End the lab; whoever waits for time to pass is told so."""
@@ -139,11 +137,11 @@ class VirtualConnection:
 
     def open_control(self, switch: str, target: str) -> int:
         """Begin a connection of `switch` to the controller `target` and return its number."""
-        return int(self._ask({"do": "controller.open", "switch": switch, "target": target})["connection"])
+        return self.controller_open(switch=switch, target=target)["connection"]
 
     def close_control(self, connection: int) -> None:
         """The controller ended the connection."""
-        self._ask({"do": "controller.close", "connection": connection})
+        self.controller_close(connection=connection)
 
     def pass_until(self, stop: Callable[[], bool], limit_ps: int | None = None) -> None:
         """Let time pass until `stop`, which is asked when programs have done something, says yes; at most `limit_ps`

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from twinnet.errors import LabError
 from twinnet.guest import Kernel
 from twinnet.lab_process.job import DEVNULL, PIPE, Ending, Job, Stream
+from twinnet.lab_process.requests import JobRow
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class VirtualPrograms:
             else:
                 job.has_done(json.loads(said))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JobRow]:
         """Return all programs in the form of the lab protocol."""
         return [job.row() for job in self._jobs.values()]
 
@@ -160,7 +161,7 @@ class VirtualJob(Job):
         """Whether it has ended, or its host has."""
         return self.ending is not None or self.refusal is not None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JobRow:
         """Return it in the form of the lab protocol."""
         code = None if self.ending is None else self.ending.returncode
         return {
@@ -194,7 +195,7 @@ class VirtualJob(Job):
     def signal(self, number: int) -> None:
         """Send signal `number` to the program's process group."""
         if not self.over:
-            self._virtual.request("signal", job=self.number, signal=int(number))
+            self._virtual.signal(job=self.number, signal=int(number))
 
     def communicate(self, given: bytes | None = None) -> tuple[bytes, bytes]:
         """Have the program read `given`, let time pass until it ends, and return stdout and stderr."""

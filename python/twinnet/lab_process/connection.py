@@ -15,11 +15,13 @@ import os
 import socket
 import threading
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TwinnetError
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+from twinnet.lab_process.pending_reply import Json, JsonObject, PendingReply, refusal
+from twinnet.lab_process.requests import LabRequests
 
-__all__ = ["LabConnection", "LabRequests", "PendingReply", "connect"]
+__all__ = ["AnswersAtOnce", "LabConnection", "connect"]
 
 PACKET_LIMIT_BYTES = 128 * 1024
 """A larger message travels as a memfd."""
@@ -27,104 +29,18 @@ _DESCRIPTOR_LIMIT = 16
 _LAST_WORDS_S = 1.0
 
 
-class PendingReply:
-    """The answer to one request, when it comes."""
+class AnswersAtOnce(LabRequests):
+    """A lab that has an answer before it returns from the request."""
 
-    def __init__(self) -> None:
-        self._come = threading.Event()
-        self._reply: dict[str, Any] | None = None
-        self._notify: int | None = None
-        self._lock = threading.Lock()
-
-    @classmethod
-    def come(cls, reply: dict[str, Any]) -> PendingReply:
-        """Return the answer `reply`, which is here already."""
-        pending = cls()
-        pending.settle(reply)
-        return pending
-
-    @classmethod
-    def refused(cls, error: TwinnetError) -> PendingReply:
-        """Return the answer that raises `error` by its name, which is here already."""
-        return cls.come({"error": {"name": error.name, "message": error.message, "remedy": error.remedy}})
-
-    def result(self, timeout_s: float | None = None) -> Any:
-        """Wait for the answer and return its value.
-
-        Raises
-        ------
-        LabError
-            When the lab refused.
-        LabClosed
-            When the lab ended before it answered.
-        TimeoutError
-            When `timeout_s` seconds have passed without an answer.
-        """
-        if not self._come.wait(timeout_s):
-            raise TimeoutError(f"no answer from the lab within {timeout_s} s")
-        reply = self._reply
-        if reply is None:
-            raise LabClosed("the lab has ended", "its last messages are on its standard error")
-        if "error" in reply:
-            raise _refusal(reply)
-        return reply.get("ok")
-
-    def done(self) -> bool:
-        """Return whether the answer is here."""
-        return self._come.is_set()
-
-    def notify(self, eventfd: int) -> None:
-        """Add 1 to `eventfd` when the answer comes (at once when it is here)."""
-        with self._lock:
-            self._notify = eventfd
-            if self._come.is_set():
-                os.eventfd_write(eventfd, 1)
-
-    def forget(self) -> None:
-        """Undo :meth:`notify`; afterwards its descriptor may be closed."""
-        with self._lock:
-            self._notify = None
-
-    def settle(self, reply: dict[str, Any] | None) -> None:
-        """Hand the answer `reply` to whoever waits; ``None``: there will be none."""
-        with self._lock:
-            self._reply = reply
-            self._come.set()
-            if self._notify is not None:
-                os.eventfd_write(self._notify, 1)
+    def submit(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> PendingReply[Json]:
+        """Answer the request `do` now, and return the answer as one that has come."""
+        try:
+            return PendingReply[Json].come(self.answer(do, fields, descriptors))
+        except LabError as error:
+            return PendingReply[Json].refused(error)
 
 
-def _refusal(reply: dict[str, Any]) -> LabError:
-    error = reply["error"]
-    return LabError(str(error.get("message", "")), str(error.get("remedy", "")), str(error.get("name", "LabError")))
-
-
-class LabRequests(Protocol):
-    """An object that answers requests of the lab protocol: a connection to a lab process, or a lab in this process."""
-
-    @property
-    def closed(self) -> bool:
-        """True if the lab has ended."""
-        ...
-
-    def wait_closed(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
-        ...
-
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
-        """Return the value of the answer to the request `do` with `fields`."""
-        ...
-
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Ask and return at once."""
-        ...
-
-    def close(self) -> None:
-        """End the connection."""
-        ...
-
-
-class LabConnection:
+class LabConnection(LabRequests):
     """A connection to a lab process over the connected socket `sock`, which it owns from now on.
 
     Parameters
@@ -138,7 +54,7 @@ class LabConnection:
     def __init__(self, sock: socket.socket, patience_s: float | None = None) -> None:
         self._patience_s = patience_s
         self._socket = sock
-        self._pending: dict[int, PendingReply] = {}
+        self._pending: dict[int, PendingReply[Json]] = {}
         self._lock = threading.Lock()
         self._next_id = 1
         self._closed = False
@@ -156,14 +72,14 @@ class LabConnection:
         """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
         return self._gone.wait(min(timeout_s, threading.TIMEOUT_MAX))
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
+    def answer(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> Json:
         """Send the request `do` with `fields` and return the value of its answer; raises as
         :meth:`PendingReply.result`."""
-        return self.submit(do, descriptors, **fields).result(self._patience_s)
+        return self.submit(do, fields, descriptors).result(self._patience_s)
 
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
+    def submit(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> PendingReply[Json]:
         """Send a request and return at once; `descriptors` are duplicated, so the caller keeps its own."""
-        pending = PendingReply()
+        pending = PendingReply[Json]()
         with self._lock:
             if self._closed:
                 raise LabClosed("the lab has ended", "start a new one")
@@ -185,7 +101,7 @@ class LabConnection:
         # The lab may have said why it closed its end; the reader has heard it by the time it leaves.
         self._gone.wait(_LAST_WORDS_S)
         if self._farewell is not None:
-            raise _refusal(self._farewell)
+            raise refusal(self._farewell)
         raise LabClosed(f"the lab has ended ({failure.strerror})", "start a new one")
 
     def _send(self, message: dict[str, Any], descriptors: Sequence[int]) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from twinnet.errors import BadValue, LabError, ProgramFailed, TimeLimit
-from twinnet.lab_process.connection import LabRequests, PendingReply
+from twinnet.lab_process.pending_reply import PendingReply
+from twinnet.lab_process.requests import JobEndedReply, JobReply, LabRequests
 from twinnet.units import duration_ps, format_duration
 
 __all__ = ["DEVNULL", "PIPE", "Completed", "Ending", "Job", "command_argv", "start_job"]
@@ -88,16 +89,16 @@ class Job:
         Binary streams where `PIPE` was asked for, otherwise ``None``.
     """
 
-    def __init__(self, connection: LabRequests, host: str, argv: Sequence[str], started: Mapping[str, Any]) -> None:
+    def __init__(self, connection: LabRequests, host: str, argv: Sequence[str], started: JobReply) -> None:
         self._connection = connection
         self.host = host
         self.argv: tuple[str, ...] = tuple(argv)
-        self.number: int = int(started["job"])
-        self.pid: int = int(started["pid"])
+        self.number: int = started["job"]
+        self.pid: int = started["pid"]
         self.stdin: IO[bytes] | None = None
         self.stdout: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None
-        self._end: PendingReply = connection.submit("wait", job=self.number)
+        self._end: PendingReply[JobEndedReply] = connection.wait_later(job=self.number)
 
     def poll(self) -> Ending | None:
         """Return how it ended, ``None`` while it runs."""
@@ -106,12 +107,12 @@ class Job:
     def wait(self, timeout: str | None = None) -> Ending:
         """Wait until the program ends; raises `TimeoutError` when it still runs after `timeout`."""
         ended = self._end.result(duration_ps(timeout, "timeout") / 1e12 if timeout is not None else None)
-        returncode = -int(ended["signal"]) if ended.get("signal") else int(ended.get("status") or 0)
-        return Ending(returncode, int(ended.get("elapsed_ps") or 0) / 1e12, bool(ended.get("limit")))
+        returncode = -ended["signal"] if ended["signal"] else ended["status"] or 0
+        return Ending(returncode, ended["elapsed_ps"] / 1e12, ended["limit"])
 
     def signal(self, number: int) -> None:
         """Send signal `number` to the program's process group."""
-        self._connection.request("signal", job=self.number, signal=int(number))
+        self._connection.signal(job=self.number, signal=int(number))
 
     def terminate(self) -> None:
         """Ask the program to end (SIGTERM)."""
@@ -302,8 +303,9 @@ def start_job(
                 theirs.append(close[-1])
             else:
                 theirs.append(stream if isinstance(stream, int) else stream.fileno())
-        fields = {"env": dict(env) if env is not None else None, "cwd": cwd, "terminal": False, "limit_ps": limit_ps}
-        job = Job(connection, host, argv, connection.request("spawn", theirs, host=host, argv=list(argv), **fields))
+        whole = dict(env) if env is not None else None
+        begun = connection.spawn(host=host, argv=list(argv), env=whole, cwd=cwd, limit_ps=limit_ps, descriptors=theirs)
+        job = Job(connection, host, argv, begun)
         started = True
     finally:
         for descriptor in close:

@@ -106,8 +106,9 @@ class LabWatch:
             It does not answer.
         """
         # Asked for together, so that the moment of the counters lies between two that are close.
-        asked = [self._lab.connection.submit(name) for name in ("now", "links", "now")]
-        early, links, late = (one.result(PATIENCE_S) for one in asked)
+        lab = self._lab.connection
+        before_them, asked, after_them = lab.now_later(), lab.links_later(), lab.now_later()
+        early, links, late = before_them.result(PATIENCE_S), asked.result(PATIENCE_S), after_them.result(PATIENCE_S)
         spread_ps = int(late["now_ps"]) - int(early["now_ps"])
         if spread_ps > _MOST_SPREAD_PS:
             return None

@@ -10,10 +10,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.pending_reply import JsonObject, PendingReply
+from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow
 
 __all__ = ["MachinePrograms"]
 
@@ -24,12 +25,13 @@ _END_PATIENCE_S = 5.0
 class _Running:
     """A program in a process group of its own."""
 
-    def __init__(self, number: int, argv: Sequence[str], process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, number: int, host: str, argv: Sequence[str], process: subprocess.Popen[bytes]) -> None:
         self.number = number
+        self.host = host
         self.argv = list(argv)
         self.process = process
-        self.end = PendingReply()
-        self.ended: dict[str, Any] | None = None
+        self.end = PendingReply[JobEndedReply]()
+        self.ended: JobEndedReply | None = None
 
     def wait(self, limit_s: float | None) -> None:
         """Wait until it has ended, and settle the answer; it is killed after `limit_s`."""
@@ -47,7 +49,7 @@ class _Running:
             "limit": too_long,
             "elapsed_ps": int((time.monotonic() - begin_s) * _PS_PER_S),
         }
-        self.end.settle({"ok": self.ended})
+        self.end.settle({"ok": cast("JsonObject", self.ended)})
 
     def signal(self, number: int) -> None:
         """Send the process group a signal, unless it has ended."""
@@ -55,16 +57,16 @@ class _Running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JobRow:
         """Return what ``jobs`` of the lab protocol tells of it."""
-        ended = self.ended or {}
         return {
             "job": self.number,
+            "host": self.host,
             "argv": self.argv,
             "pid": self.process.pid,
             "state": "running" if self.ended is None else "ended",
-            "status": ended.get("status"),
-            "signal": ended.get("signal"),
+            "status": self.ended["status"] if self.ended is not None else None,
+            "signal": self.ended["signal"] if self.ended is not None else None,
         }
 
 
@@ -74,8 +76,18 @@ class MachinePrograms:
     def __init__(self) -> None:
         self._programs: dict[int, _Running] = {}
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
-        """Answer ``spawn``, ``signal`` or ``jobs`` of the lab protocol.
+    def spawn(
+        self,
+        *,
+        host: str,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        terminal: bool | None = None,
+        limit_ps: int | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> JobReply:
+        """Start a program, as ``spawn`` of the lab protocol does.
 
         Raises
         ------
@@ -84,28 +96,9 @@ class MachinePrograms:
         NotAvailable
             It is to have a terminal.
         """
-        match do:
-            case "spawn":
-                return self._spawn(descriptors, fields)
-            case "signal":
-                self._programs[int(fields["job"])].signal(int(fields["signal"]))
-                return {}
-            case "jobs":
-                return [program.row() for program in self._programs.values()]
-            case _:
-                raise ValueError(f"a machine does not know {do!r}")
-
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Answer ``wait`` of the lab protocol when the program ends."""
-        if do != "wait" or descriptors:
-            raise ValueError(f"a machine does not know {do!r}")
-        return self._programs[int(fields["job"])].end
-
-    def _spawn(self, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, int]:
-        argv = [str(word) for word in fields["argv"]]
-        if fields.get("terminal"):
+        if terminal:
             raise NotAvailable("a program on a physical machine has no terminal of a lab", "use ssh for that")
-        environment: Mapping[str, str] = fields.get("env") or os.environ
+        environment: Mapping[str, str] = env or os.environ
         if shutil.which(argv[0], path=environment.get("PATH")) is None:
             raise LabError(f"there is no program {argv[0]!r}", "install it on that machine", "ProgramNotFound")
         stdin, stdout, stderr = descriptors
@@ -116,7 +109,7 @@ class MachinePrograms:
                 stdout=stdout,
                 stderr=stderr,
                 env=environment,
-                cwd=fields.get("cwd"),
+                cwd=cwd,
                 start_new_session=True,
             )
         except OSError as error:
@@ -126,11 +119,22 @@ class MachinePrograms:
                 "ProgramNotStarted",
             ) from None
         number = len(self._programs) + 1
-        program = self._programs[number] = _Running(number, argv, process)
-        limit_ps = fields.get("limit_ps")
-        limit_s = None if limit_ps is None else int(limit_ps) / _PS_PER_S
+        program = self._programs[number] = _Running(number, host, argv, process)
+        limit_s = None if limit_ps is None else limit_ps / _PS_PER_S
         threading.Thread(target=program.wait, args=(limit_s,), name="program", daemon=True).start()
         return {"job": number, "pid": process.pid}
+
+    def wait_later(self, *, job: int) -> PendingReply[JobEndedReply]:
+        """Return the answer that comes when the program ends."""
+        return self._programs[job].end
+
+    def signal(self, *, job: int, signal: int) -> None:
+        """Send a signal to the process group of the program."""
+        self._programs[job].signal(signal)
+
+    def jobs(self) -> list[JobRow]:
+        """List the programs."""
+        return [program.row() for program in self._programs.values()]
 
     def close(self) -> None:
         """End all programs."""

@@ -60,7 +60,7 @@ class NetworkPart:
             case "part.watched":
                 return self._watch.told() if self._watch is not None else {}
             case "part.ask":
-                return self._connection.request(str(message["request"]), **message["fields"])
+                return self._connection.answer(str(message["request"]), message["fields"])
             case "part.capture":
                 return self._captured.start(message["fields"])
             case "part.captured":
@@ -115,9 +115,7 @@ class NetworkPart:
         underlays = Underlays.of(network["nodes"], network["links"])
         try:
             self._lab = LabProcess(None)
-            started = dict(
-                self._lab.connection.request("start", network=network, options={**options, "zero_ns": zero_ns})
-            )
+            started = {**self._lab.connection.start(network=network, options={**options, "zero_ns": zero_ns})}
             if options.get("realtime") != "off":
                 started["realtime"] = self._lab.promote() or bool(started.get("realtime"))
             underlays.attach_to(self._lab.connection)
@@ -141,6 +139,6 @@ class NetworkPart:
         if self._lab is not None:
             if not self._lab.connection.closed:
                 with contextlib.suppress(LabError, TimeoutError):
-                    self._lab.connection.submit("stop").result(_STOP_PATIENCE_S)
+                    self._lab.connection.stop_later().result(_STOP_PATIENCE_S)
             self._lab.end(_STOP_PATIENCE_S)
             self._lab = None

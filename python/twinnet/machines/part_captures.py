@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import IO, Any
 
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import Captured, LabRequests
 
 __all__ = ["PartCaptures"]
 
@@ -29,7 +29,7 @@ class PartCaptures:
         """Start the capture that the `fields` of the lab protocol describe."""
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by forget and close
         try:
-            number = int(self._lab.request("capture.start", [file.fileno()], **fields)["capture"])
+            number = self._lab.capture_start(**fields, descriptors=[file.fileno()])["capture"]
         except BaseException:
             file.close()
             raise
@@ -41,9 +41,9 @@ class PartCaptures:
         piece = os.pread(self._files[number].fileno(), _PIECE_BYTES, begin)
         return {"data": base64.b64encode(piece).decode()}
 
-    def stop(self, number: int) -> Any:
+    def stop(self, number: int) -> Captured:
         """Stop the capture; its file can be read until :meth:`forget`."""
-        return self._lab.request("capture.stop", capture=number)
+        return self._lab.capture_stop(capture=number)
 
     def forget(self, number: int) -> None:
         """Let go of the file."""

@@ -7,19 +7,32 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TwinnetError, UnknownNode, did_you_mean
-from twinnet.lab_process.connection import PendingReply
+from twinnet.errors import BadValue, LabClosed, LabError, TwinnetError, UnknownNode, did_you_mean
+from twinnet.lab_process.pending_reply import JsonObject, PendingReply
+from twinnet.lab_process.requests import (
+    Captured,
+    CaptureReply,
+    ControllerRow,
+    DeletedReply,
+    FinishedReply,
+    InterfaceRow,
+    LabRequests,
+    LinkRow,
+    PortRow,
+    SamplerReply,
+    SamplesTold,
+    TunnelRow,
+)
+from twinnet.machines.agent_lab import PartLab
 from twinnet.machines.clock_setting import StudyClock
-from twinnet.machines.delays import judged_delays
 from twinnet.machines.parts_controllers import joined_when
 from twinnet.machines.parts_sampler import PartsSampler
 from twinnet.machines.remote_capture import RemoteCapture
-from twinnet.machines.remote_programs import RemotePrograms
-from twinnet.machines.session import AgentSession, end_all
+from twinnet.machines.session import AgentSession
+from twinnet.machines.several_machines import SeveralMachines
 from twinnet.machines.underlay_paths import (
     UnderlayPath,
     first_free_port,
@@ -30,20 +43,16 @@ from twinnet.machines.underlay_paths import (
 )
 from twinnet.network.cut import CutLink, Way, cut_network
 from twinnet.network.placement import PartMachine
-from twinnet.results.flow_report import FlowReport
 
 __all__ = ["PartsConnection"]
 
-_TURN_PS = 50_000_000_000
 _AHEAD_PS = 1_000_000_000_000
 """How long before a change that is scheduled all machines are told of it, at least."""
 _LOOK_S = 0.5
-_CLOCKS_STALE_S = 1.0
 _WAYS: tuple[Way, Way] = ("ab", "ba")
-_Answer = TypeVar("_Answer")
 
 
-class PartsConnection:
+class PartsConnection(SeveralMachines):
     """The parts of one network, each in a lab on its machine; it lives from here until :meth:`close`.
 
     Parameters
@@ -74,16 +83,11 @@ class PartsConnection:
         self._part_of: dict[str, str] = {node: machine.name for node, machine in placed.items()}
         # The key tells labs apart that share an underlay; nothing that is measured depends on it.
         self._cut = cut_network(spec, self._part_of, random.SystemRandom().randrange(1 << 24))
-        self._closed = threading.Event()
         self._failure: LabClosed | None = None
-        self._lock = threading.Lock()
-        self._apps: dict[int, tuple[str, int]] = {}
-        self._numbers: dict[tuple[str, int], int] = {}
         self._captures: dict[int, RemoteCapture] = {}
         self._samplers: dict[int, PartsSampler] = {}
         machines = list({one.name: one for one in placed.values()}.values())
-        self._sessions = _opened(machines)
-        self._programs = RemotePrograms(self._sessions, lambda name, do, fields: self._ask(name, do, **fields))
+        super().__init__(machines, lambda session: PartLab(session, lambda: self._failure))
         try:
             self._addresses = _tunnel_addresses(machines, self._sessions)
             port, watched = first_free_port(self._sessions, self._addresses)
@@ -102,7 +106,7 @@ class PartsConnection:
             )
             self._watch(watched)
             self._schedule_all(spec.get("schedule") or ())
-            self._on_all(lambda name, one: one.request("part.ask", request="fidelity.reset", fields={}))
+            self._on_all(lambda name, _: self._labs[name].fidelity_reset())
         except BaseException:
             self.close()
             raise
@@ -119,78 +123,34 @@ class PartsConnection:
         }
         threading.Thread(target=self._look_after, name="parts", daemon=True).start()
 
-    @property
-    def closed(self) -> bool:
-        """True if it was ended, or a part has gone."""
-        return self._closed.is_set()
+    def describe(self) -> JsonObject:
+        """Tell the network."""
+        return {**self._spec, "interface": self.started["interface"]}
 
-    def wait_closed(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` seconds; return whether it was ended by then."""
-        return self._closed.wait(timeout_s)
+    def tunnels(self) -> list[TunnelRow]:
+        """Tell how the tunnels to other speakers stand."""
+        return [row for rows in self._on_all(lambda name, _: self._labs[name].tunnels()).values() for row in rows]
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
-        """Answer the request `do` of the lab protocol.
+    def interfaces(self) -> list[InterfaceRow]:
+        """Tell the state of the interfaces of the machine: there are none in a network on several machines."""
+        return []
 
-        Raises
-        ------
-        LabError
-            A part refused, or has gone.
-        NotAvailable
-            A network on several machines cannot do that.
-        """
-        if do in ("wait", "controllers.wait"):
-            return self.submit(do, **fields).result()
-        if self.closed:
-            raise self._failure or LabClosed("the lab was ended", "start a new one")
-        if do == "spawn":
-            return self._programs.spawn(self._machine_of(str(fields["host"])), descriptors, fields)
-        if do == "capture.start":
-            return self._start_capture(descriptors, fields)
-        if do == "stop":
-            self.close()
-            return {}
-        answers: dict[str, Callable[..., Any]] = {
-            "app.start": self._start_app,
-            "app.stop": self._stop_app,
-            "app.wait": self._wait_apps,
-            "app.report": self._reports,
-            "now": lambda: {"now_ps": self._clock.now_ps()},
-            "describe": lambda: {**self._spec, "interface": self.started["interface"]},
-            "fidelity": self._fidelity,
-            "fidelity.reset": self._reset,
-            "jobs": self._programs.jobs,
-            "signal": self._programs.signal,
-            "links": self._links,
-            "ports": self._ports,
-            "tunnels": lambda: [row for _, rows in self._ask_all("tunnels").items() for row in rows],
-            "link.set": self._set_link,
-            "schedule": self._schedule,
-            "controllers": self._controllers,
-            "interfaces": list,
-            "samples.start": self._start_sampler,
-            "samples.read": self._read_sampler,
-            "samples.stop": self._stop_sampler,
-            "capture.stop": self._stop_capture,
-        }
-        if do in answers:
-            return answers[do](**fields)
-        node = fields.get("switch") or fields.get("node")
-        if do in ("flows.add", "flows.delete", "flows.dump", "queues.set") and node is not None:
-            return self._ask(self._machine_of(str(node)), do, **fields)
-        raise NotAvailable(
-            f"a network on several machines does not answer {do!r} yet", "run the network on one machine for that"
-        )
+    def flows_add(self, *, switch: str, flows: Sequence[str]) -> None:
+        """Add flow entries, all or none."""
+        self._lab_of(switch).flows_add(switch=switch, flows=flows)
 
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Ask, and return the answer as one that has come; that of ``wait`` comes when the program ends."""
-        try:
-            if do == "wait":
-                return self._programs.wait(int(fields["job"]))
-            if do == "controllers.wait":
-                return joined_when(fields["switches"], self._controllers, self._closed)
-            return PendingReply.come({"ok": self.request(do, descriptors, **fields)})
-        except TwinnetError as error:
-            return PendingReply.refused(error)
+    def flows_delete(self, *, switch: str, match: str | None = None) -> DeletedReply:
+        """Delete flow entries."""
+        return self._lab_of(switch).flows_delete(switch=switch, match=match)
+
+    def flows_dump(self, *, switch: str) -> list[str]:
+        """Tell the flow entries."""
+        return self._lab_of(switch).flows_dump(switch=switch)
+
+    def queues_set(self, *, port: str | int, queue: JsonObject, node: str | None = None) -> None:
+        """Give a port another queue."""
+        owner = node if node is not None else self._node_of_port(str(port))
+        self._lab_of(owner).queues_set(port=port, queue=queue, node=node)
 
     def lost_controllers(self) -> dict[tuple[str, str], str]:
         """The reasons why switches are without a controller, by switch and controller."""
@@ -203,15 +163,14 @@ class PartsConnection:
             # What was captured is brought before the machine that has it goes.
             with contextlib.suppress(TwinnetError):
                 capture.stop()
-        self._closed.set()
-        end_all(list(self._sessions.values()))
+        super().close()
 
     def _look_after(self) -> None:
         """One dies, all die: a network with a hole measures nothing."""
         while not self._closed.wait(_LOOK_S):
             try:
-                for name in self._sessions:
-                    self._ask(name, "now")
+                for lab in self._labs.values():
+                    lab.now()
             except TwinnetError as error:
                 if not self._closed.is_set():
                     self._failure = LabClosed(f"a part of the network has gone: {error.message}", "start it again")
@@ -249,84 +208,19 @@ class PartsConnection:
             "packets_are_cut": path.whole_bytes == 0,
         }
 
+    def _check(self) -> None:
+        if self._failure is not None or self.closed:
+            raise self._failure or LabClosed("the lab was ended", "start a new one")
+
     def _machine_of(self, node: str) -> str:
         found = self._part_of.get(node)
         if found is None:
             raise UnknownNode(f"the lab has no node {node!r}", did_you_mean(node, self._part_of))
         return found
 
-    def _ask(self, machine: str, do: str, **fields: Any) -> Any:
-        try:
-            return self._sessions[machine].request("part.ask", request=do, fields=fields)
-        except LabClosed:
-            # All were ended because one had gone: that is the reason to tell.
-            if self._failure is not None:
-                raise self._failure from None
-            raise
-
-    def _ask_all(self, do: str) -> dict[str, Any]:
-        return self._on_all(lambda name, _: self._ask(name, do))
-
-    def _on_all(self, ask: Callable[[str, AgentSession], _Answer]) -> dict[str, _Answer]:
-        names, sessions = list(self._sessions), list(self._sessions.values())
-        with ThreadPoolExecutor(max_workers=len(names), thread_name_prefix="part") as pool:
-            return dict(zip(names, pool.map(ask, names, sessions), strict=True))
-
-    def _start_app(self, host: str, **fields: Any) -> dict[str, int]:
-        machine = self._machine_of(host)
-        local = int(self._ask(machine, "app.start", host=host, **fields)["app"])
-        with self._lock:
-            number = len(self._apps)
-            self._apps[number] = (machine, local)
-            self._numbers[machine, local] = number
-        return {"app": number}
-
-    def _stop_app(self, app: int) -> Any:
-        machine, local = self._apps[app]
-        return self._ask(machine, "app.stop", app=local)
-
-    def _by_machine(self, apps: Sequence[int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number in apps:
-            machine, local = self._apps[number]
-            found.setdefault(machine, []).append(local)
-        return found
-
-    def _wait_apps(self, apps: Sequence[int], until_ps: int | None = None) -> dict[str, bool]:
-        left = self._by_machine(apps)
-        while True:
-            turn_ps = self._clock.now_ps() + _TURN_PS
-            end_ps = turn_ps if until_ps is None else min(turn_ps, until_ps)
-            for machine, numbers in list(left.items()):
-                if self._ask(machine, "app.wait", apps=numbers, until_ps=end_ps)["finished"]:
-                    del left[machine]
-            if not left:
-                return {"finished": True}
-            if self._failure is not None:
-                raise self._failure
-            if until_ps is not None and self._clock.now_ps() >= until_ps:
-                return {"finished": False}
-
-    def _reports(self, apps: Sequence[int] | None = None) -> list[Any]:
-        wanted = list(self._apps) if apps is None else list(apps)
-        if time.monotonic() - self._clock.compared_s > _CLOCKS_STALE_S:
-            self._clock.compare_again()
-        found: dict[int, Any] = {}
-        for machine, numbers in self._by_machine(wanted).items():
-            for report in self._ask(machine, "app.report", apps=numbers):
-                number = self._numbers[machine, int(report["app"])]
-                found[number] = self._judged({**report, "app": number}, machine)
-        return [found[number] for number in wanted]
-
-    def _judged(self, report: Mapping[str, Any], receiver: str) -> Mapping[str, Any]:
-        """`report` without one-way delays between machines that their clocks do not permit."""
-        flows: list[Any] = []
-        told: Mapping[str, Any] = report.get("report") or {}
-        for flow in told.get("flows") or ():
-            sender = self._machine_at(FlowReport.from_spec({"from": flow.get("from")}).source_address)
-            apart = flow.get("role") in ("sink", "client") and sender is not None and sender != receiver
-            flows.append(judged_delays(flow, self._clock.bound_ps(str(sender), receiver)) if apart else flow)
-        return {**report, "report": {**told, "flows": flows}}
+    def _lab_of(self, node: str) -> LabRequests:
+        self._check()
+        return self._labs[self._machine_of(node)]
 
     def _machine_at(self, address: str | None) -> str | None:
         for node in self._spec["nodes"]:
@@ -335,79 +229,116 @@ class PartsConnection:
                     return self._part_of[node["name"]]
         return None
 
-    def _controllers(self) -> list[Any]:
-        return [row for rows in self._ask_all("controllers").values() for row in rows]
+    def controllers(self) -> list[ControllerRow]:
+        """Tell how the connections of controllers stand."""
+        return [row for rows in self._on_all(lambda name, _: self._labs[name].controllers()).values() for row in rows]
 
-    def _machine_of_port(self, name: str) -> str:
-        owner = next((node for node in self._spec["nodes"] for port in node["ports"] if port["name"] == name), None)
-        if owner is None:
-            raise UnknownNode(f"the lab has no port {name!r}", "ports are called like s1-eth1")
-        return self._part_of[owner["name"]]
+    def controllers_wait(self, *, switches: Sequence[str], until_ps: int | None = None) -> FinishedReply:
+        """Wait until each switch has agreed on a version with a controller."""
+        return self.controllers_wait_later(switches=switches, until_ps=until_ps).result()
 
-    def _start_capture(self, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, int]:
-        session = self._sessions[self._machine_of_port(str(fields["port"]))]
+    def controllers_wait_later(
+        self, *, switches: Sequence[str], until_ps: int | None = None
+    ) -> PendingReply[FinishedReply]:
+        """Return the answer that comes when each switch has agreed on a version with a controller."""
+        return joined_when(switches, self.controllers, self._closed)
+
+    def _node_of_port(self, name: str) -> str:
+        for node in self._spec["nodes"]:
+            if any(port["name"] == name for port in node["ports"]):
+                return str(node["name"])
+        raise UnknownNode(f"the lab has no port {name!r}", "ports are called like s1-eth1")
+
+    def capture_start(
+        self,
+        *,
+        port: str,
+        path: str | None = None,
+        file: str | None = None,
+        limit_bytes: int | None = None,
+        snap: int | None = None,
+        direction: Literal["in", "out", "both"] | None = None,
+        ring: JsonObject | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> CaptureReply:
+        """Capture a port; what the machine of its node writes is brought here."""
+        self._check()
+        session = self._sessions[self._machine_of(self._node_of_port(port))]
+        fields: JsonObject = {
+            "port": port, "file": file, "limit_bytes": limit_bytes, "snap": snap, "direction": direction, "ring": ring
+        }  # fmt: skip
         capture = RemoteCapture(session, fields, descriptors[0])
         with self._lock:
             number = len(self._captures) + 1
             self._captures[number] = capture
         return {"capture": number}
 
-    def _stop_capture(self, capture: int) -> dict[str, Any]:
+    def capture_stop(self, *, capture: int) -> Captured:
+        """End a capture."""
         return self._captures[capture].stop()
 
-    def _start_sampler(self, interval_ps: int, ports: Sequence[str]) -> dict[str, int]:
+    def samples_start(self, *, interval_ps: int, ports: Sequence[str]) -> SamplerReply:
+        """Count what ports do in each interval."""
+        self._check()
         by_machine: dict[str, list[str]] = {}
         for port in ports:
-            by_machine.setdefault(self._machine_of_port(port), []).append(port)
-
-        def ask(do: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-            return self._on_all(lambda name, _: self._ask(name, do, **fields[name]) if name in fields else None)
-
-        sampler = PartsSampler(
-            lambda do, fields: {name: told for name, told in ask(do, fields).items() if name in fields},
-            interval_ps,
-            by_machine,
-        )
+            by_machine.setdefault(self._machine_of(self._node_of_port(port)), []).append(port)
+        sampler = PartsSampler({name: self._labs[name] for name in by_machine}, interval_ps, by_machine)
         with self._lock:
             number = len(self._samplers) + 1
             self._samplers[number] = sampler
         return {"sampler": number}
 
-    def _sampler(self, number: int) -> PartsSampler:
-        if number not in self._samplers:
-            raise LabError(f"the lab has no sampler {number}", "it may have been stopped")
-        return self._samplers[number]
-
-    def _read_sampler(self, sampler: int) -> dict[str, Any]:
+    def samples_read(self, *, sampler: int) -> SamplesTold:
+        """Tell what was counted so far."""
         return self._sampler(sampler).read()
 
-    def _stop_sampler(self, sampler: int) -> dict[str, Any]:
+    def samples_stop(self, *, sampler: int) -> SamplesTold:
+        """Tell what was counted, and end the sampler."""
         found = self._sampler(sampler)
         del self._samplers[sampler]
         return found.stop()
 
-    def _links(self) -> list[Any]:
-        told = self._ask_all("links")
+    def _sampler(self, number: int) -> PartsSampler:
+        self._check()
+        if number not in self._samplers:
+            raise LabError(f"the lab has no sampler {number}", "it may have been stopped")
+        return self._samplers[number]
+
+    def links(self) -> list[LinkRow]:
+        """Tell the links; each direction of one that is cut is told by the machine of its sender."""
+        self._check()
+        told = self._on_all(lambda name, _: self._labs[name].links())
         cut = {link.index: link for link in self._cut.links}
-        rows: list[Any] = []
+        rows: list[LinkRow] = []
         for index, link in enumerate(self._spec["links"]):
             a, b = link["a"]["node"], link["b"]["node"]
             machine_a, machine_b = self._part_of[a], self._part_of[b]
-            row_a = dict(told[machine_a][self._cut.numbers[machine_a][index]])
-            if index in cut:
-                row_b = told[machine_b][self._cut.numbers[machine_b][index]]
-                row_a |= {"ba": row_b["ba"]}
-            rows.append({**row_a, "link": index, "a": a, "b": b})
+            row = told[machine_a][self._cut.numbers[machine_a][index]]
+            back = told[machine_b][self._cut.numbers[machine_b][index]] if index in cut else row
+            rows.append({"link": index, "a": a, "b": b, "ab": row["ab"], "ba": back["ba"]})
         return rows
 
-    def _ports(self) -> list[Any]:
+    def ports(self) -> list[PortRow]:
+        """Tell the ports, without the ends of the tunnels between machines."""
+        self._check()
+        told = self._on_all(lambda name, _: self._labs[name].ports())
         ends = {f"{link.tunnel}-eth0" for link in self._cut.links}
-        return [row for rows in self._ask_all("ports").values() for row in rows if row["port"] not in ends]
+        return [row for rows in told.values() for row in rows if row["port"] not in ends]
 
-    def _set_link(self, **fields: Any) -> Any:
-        for machine, one in self._link_changes(fields):
-            self._ask(machine, "link.set", **one)
-        return {}
+    def link_set(
+        self,
+        *,
+        set: JsonObject,
+        link: int | None = None,
+        a: str | None = None,
+        b: str | None = None,
+        direction: Literal["ab", "ba", "both"] | None = None,
+    ) -> None:
+        """Change a link; both ends of one that is cut."""
+        self._check()
+        for machine, one in self._link_changes({"set": set, "link": link, "a": a, "b": b, "direction": direction}):
+            self._labs[machine].link_set(**one)
 
     def _schedule_all(self, changes: Sequence[Mapping[str, Any]]) -> None:
         """Tell all parts of the changes that the description schedules."""
@@ -422,9 +353,11 @@ class PartsConnection:
                 f"schedule it for {(now_ps + 2 * _AHEAD_PS) / 1e12:.0f} s or later",
             )
         for one in changes:
-            self._schedule(int(one["at_ps"]), one["set"])
+            self.schedule(at_ps=int(one["at_ps"]), set=one["set"])
 
-    def _schedule(self, at_ps: int, set: Mapping[str, Any]) -> Any:
+    def schedule(self, *, at_ps: int, set: JsonObject) -> None:
+        """Change a link at a given time; both ends of one that is cut."""
+        self._check()
         left_ps = at_ps - self._clock.now_ps()
         if left_ps < _AHEAD_PS:
             # Machines are told one after the other, and both ends of a link are to change together.
@@ -434,8 +367,7 @@ class PartsConnection:
                 "schedule it for later",
             )
         for machine, one in self._link_changes(set):
-            self._ask(machine, "schedule", at_ps=at_ps, set=one)
-        return {}
+            self._labs[machine].schedule(at_ps=at_ps, set=one)
 
     def _link_changes(self, fields: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """The changes of parts that a ``link.set`` of the whole network stands for."""
@@ -443,7 +375,7 @@ class PartsConnection:
         if index is None:
             ends = {fields.get("a"), fields.get("b")}
             index = next(n for n, one in enumerate(self._spec["links"]) if {one["a"]["node"], one["b"]["node"]} == ends)
-        change, direction = dict(fields.get("set") or {}), str(fields.get("direction") or "both")
+        change, direction = dict(fields["set"]), fields.get("direction") or "both"
         link = next((one for one in self._cut.links if one.index == index), None)
         if link is None:
             machine = self._part_of[self._spec["links"][index]["a"]["node"]]
@@ -466,16 +398,20 @@ class PartsConnection:
             for way in ways
         ]
 
-    def _reset(self) -> Any:
+    def fidelity_reset(self) -> None:
+        """Begin the fidelity record anew."""
+        self._check()
         self._since_ps = self._clock.now_ps()
-        self._ask_all("fidelity.reset")
-        return {}
+        self._on_all(lambda name, _: self._labs[name].fidelity_reset())
 
-    def _fidelity(self) -> dict[str, Any]:
-        records = self._ask_all("fidelity")
+    def fidelity(self) -> JsonObject:
+        """Tell how closely the parts kept their schedule, and how the ways between machines were."""
+        self._check()
         watched = self._on_all(lambda name, one: one.request("part.watched"))
-        for name, record in records.items():
-            record["clock_to_first"] = self._clock.clocks[name].to_spec()
+        records: dict[str, Any] = {
+            name: {**record, "clock_to_first": self._clock.clocks[name].to_spec()}
+            for name, record in self._on_all(lambda name, _: self._labs[name].fidelity()).items()
+        }
         return {
             "clock": "wall",
             "elapsed_ps": self._clock.now_ps() - self._since_ps,
@@ -516,16 +452,3 @@ def _tunnel_addresses(machines: Sequence[PartMachine], sessions: Mapping[str, Ag
             )
         addresses[machine.name] = str(address)
     return addresses
-
-
-def _opened(machines: Sequence[PartMachine]) -> dict[str, AgentSession]:
-    """Agents on all `machines`, begun side by side; none is left when one cannot be had."""
-    with ThreadPoolExecutor(max_workers=len(machines), thread_name_prefix="ssh") as pool:
-        futures = [pool.submit(AgentSession, machine) for machine in machines]
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        made = [future.result() for future in futures if future.exception() is None]
-        if errors:
-            with contextlib.suppress(LabError):
-                end_all(made)
-            raise errors[0]
-    return {one.machine.name: one for one in made}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from twinnet.errors import TwinnetError
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.pending_reply import JsonObject, PendingReply
+from twinnet.lab_process.requests import ControllerRow, FinishedReply
 
 __all__ = ["joined_when"]
 
@@ -15,7 +15,9 @@ _FIRST_LOOK_S = 0.02
 _LONGEST_LOOK_S = 0.5
 
 
-def joined_when(switches: Sequence[str], rows: Callable[[], list[Any]], closed: threading.Event) -> PendingReply:
+def joined_when(
+    switches: Sequence[str], rows: Callable[[], list[ControllerRow]], closed: threading.Event
+) -> PendingReply[FinishedReply]:
     """Return the answer to ``controllers.wait`` of the lab protocol, which comes when all `switches` have agreed on a
     version with a controller.
 
@@ -28,14 +30,14 @@ def joined_when(switches: Sequence[str], rows: Callable[[], list[Any]], closed: 
     closed
         Set when the network has ended.
     """
-    pending = PendingReply()
+    pending = PendingReply[FinishedReply]()
 
     def look() -> None:
         pause_s = _FIRST_LOOK_S
-        reply: dict[str, Any] | None = None
+        reply: JsonObject | None = None
         try:
             while True:
-                joined = {row["switch"] for row in rows() if row["version"] and row["peer"] == "controller"}
+                joined = {row["switch"] for row in rows() if row.get("version") and row["peer"] == "controller"}
                 if joined.issuperset(switches):
                     reply = {"ok": {"finished": True}}
                     return

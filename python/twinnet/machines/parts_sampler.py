@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from twinnet.errors import NotAvailable
+from twinnet.lab_process.requests import LabRequests, SamplesTold
 from twinnet.units import format_duration
 
 __all__ = ["PartsSampler"]
 
+_Answer = TypeVar("_Answer")
 _TRIALS = 5
 _MOST_APART = 0.1
 _SHORTEST_PS = 1_000_000_000
 """Of ports on several machines: requests through SSH arrive less than a tenth of that apart at best."""
-
-AskParts = Callable[[str, Mapping[str, Mapping[str, Any]]], Mapping[str, Any]]
-"""Asks machines one request side by side: its name and, for each machine, its fields."""
 
 
 class PartsSampler:
@@ -24,8 +24,8 @@ class PartsSampler:
 
     Parameters
     ----------
-    ask
-        Asks the parts.
+    labs
+        The parts of the network by their machine.
     interval_ps
         The length of an interval.
     ports
@@ -37,19 +37,18 @@ class PartsSampler:
         The interval is too short, or the parts cannot begin to count at nearly the same moment.
     """
 
-    def __init__(self, ask: AskParts, interval_ps: int, ports: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, labs: Mapping[str, LabRequests], interval_ps: int, ports: Mapping[str, Sequence[str]]) -> None:
         if len(ports) > 1 and interval_ps < _SHORTEST_PS:
             raise NotAvailable(
                 f"ports on {len(ports)} machines are not sampled every {format_duration(interval_ps)}",
                 f"sample at least every {format_duration(_SHORTEST_PS)}, or the ports of each machine by themselves",
             )
-        self._ask = ask
+        self._labs = labs
         apart_ps = 0
         for _ in range(_TRIALS):
-            fields = {name: {"interval_ps": interval_ps, "ports": list(mine)} for name, mine in ports.items()}
-            started = ask("samples.start", fields)
-            self._numbers = {name: {"sampler": int(one["sampler"])} for name, one in started.items()}
-            begins = [int(one["start_ps"]) for one in ask("samples.read", self._numbers).values()]
+            started = self._on_all(lambda name, lab: lab.samples_start(interval_ps=interval_ps, ports=ports[name]))
+            self._numbers = {name: one["sampler"] for name, one in started.items()}
+            begins = [one["start_ps"] for one in self._told().values()]
             apart_ps = max(begins) - min(begins)
             if apart_ps <= _MOST_APART * interval_ps:
                 return
@@ -60,20 +59,28 @@ class PartsSampler:
             f"sample every {format_duration(_rounded_up(apart_ps))}, or the ports of each machine by themselves",
         )
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> SamplesTold:
         """Return what was counted so far, in the form of the lab protocol."""
-        return _joined(self._ask("samples.read", self._numbers))
+        return _joined(self._told())
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> SamplesTold:
         """Return what was counted, and end."""
-        return _joined(self._ask("samples.stop", self._numbers))
+        return _joined(self._on_all(lambda name, lab: lab.samples_stop(sampler=self._numbers[name])))
+
+    def _told(self) -> dict[str, SamplesTold]:
+        return self._on_all(lambda name, lab: lab.samples_read(sampler=self._numbers[name]))
+
+    def _on_all(self, ask: Callable[[str, LabRequests], _Answer]) -> dict[str, _Answer]:
+        """Ask all parts side by side."""
+        with ThreadPoolExecutor(max_workers=max(1, len(self._labs)), thread_name_prefix="sampler") as pool:
+            return dict(zip(self._labs, pool.map(ask, self._labs, self._labs.values()), strict=True))
 
 
-def _joined(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _joined(told: Mapping[str, SamplesTold]) -> SamplesTold:
     parts = list(told.values())
     return {
         "interval_ps": parts[0]["interval_ps"],
-        "start_ps": min(int(one["start_ps"]) for one in parts),
+        "start_ps": min(one["start_ps"] for one in parts),
         "full": any(one["full"] for one in parts),
         "ports": {name: series for one in parts for name, series in one["ports"].items()},
     }

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.pending_reply import PendingReply
+from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow
 
 __all__ = ["ProgramStreams", "StartsPrograms"]
 
@@ -27,19 +28,37 @@ _MOST_TURN_S = 0.2
 class StartsPrograms(Protocol):
     """An object that answers the requests of the lab protocol about programs: a part's lab, or the machine itself."""
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> Any:
-        """Return the value of the answer to the request `do`."""
+    def spawn(
+        self,
+        *,
+        host: str,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        terminal: bool | None = None,
+        limit_ps: int | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> JobReply:
+        """Start a program."""
         ...
 
-    def submit(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> PendingReply:
-        """Ask and return at once."""
+    def wait_later(self, *, job: int) -> PendingReply[JobEndedReply]:
+        """Return the answer that comes when the program ends."""
+        ...
+
+    def signal(self, *, job: int, signal: int) -> None:
+        """Send a signal to the process group of the program."""
+        ...
+
+    def jobs(self) -> list[JobRow]:
+        """List the programs."""
         ...
 
 
 class _Program:
     """A program of the part with its streams."""
 
-    def __init__(self, end: PendingReply, write: int | None, reads: Mapping[str, int]) -> None:
+    def __init__(self, end: PendingReply[JobEndedReply], write: int | None, reads: Mapping[str, int]) -> None:
         self.end = end
         self.write = write
         self.reads = dict(reads)
@@ -68,8 +87,10 @@ class ProgramStreams:
                 return self._job(int(message["job"]), float(message["turn_s"]))
             case "program.feed":
                 return self._feed(int(message["job"]), message.get("data"))
-            case "program.ask":
-                return self._starter.request(str(message["request"]), **message["fields"])
+            case "program.ask" if message["request"] == "signal":
+                return self._starter.signal(**message["fields"])
+            case "program.ask" if message["request"] == "jobs":
+                return self._starter.jobs()
             case _:
                 raise ValueError(f"the agent does not know {do!r}")
 
@@ -99,7 +120,7 @@ class ProgramStreams:
             if fields.get("cwd") and not Path(str(fields["cwd"])).is_dir():
                 # A folder of the machine at which one sits need not be here.
                 fields["cwd"] = None
-            started = self._starter.request("spawn", theirs, **fields)
+            started = self._starter.spawn(**fields, descriptors=theirs)
         except BaseException:
             for _, one in ours:
                 os.close(one)
@@ -107,12 +128,12 @@ class ProgramStreams:
         finally:
             for one in theirs:
                 os.close(one)
-        number = int(started["job"])
+        number = started["job"]
         write = next((one for name, one in ours if name in ("stdin", "terminal")), None)
         if write is not None:
             os.set_blocking(write, False)
         reads = {name: one for name, one in ours if name != "stdin"}
-        self._programs[number] = _Program(self._starter.submit("wait", job=number), write, reads)
+        self._programs[number] = _Program(self._starter.wait_later(job=number), write, reads)
         return started
 
     def _job(self, number: int, turn_s: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twinnet.errors import NotAvailable, TwinnetError
+from twinnet.lab_process.requests import Captured
 from twinnet.machines.session import AgentSession
 
 __all__ = ["RemoteCapture"]
@@ -42,14 +43,14 @@ class RemoteCapture:
         self._session = session
         self._failure: str | None = None
         self._stopped = threading.Event()
-        self._result: dict[str, Any] | None = None
+        self._result: Captured | None = None
         self._lock = threading.Lock()
         self._number = int(session.request("part.capture", fields=dict(fields))["capture"])
         self._file = os.dup(descriptor)
         self._thread = threading.Thread(target=self._bring, name="capture", daemon=True)
         self._thread.start()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> Captured:
         """Stop it, bring the rest and return what ``capture.stop`` of the lab protocol answers.
 
         Raises
@@ -60,12 +61,12 @@ class RemoteCapture:
         with self._lock:
             if self._result is None:
                 try:
-                    told = dict(self._session.request("part.capture_stop", capture=self._number))
+                    told: Captured = self._session.request("part.capture_stop", capture=self._number)
                 finally:
                     self._stopped.set()
                     self._thread.join()
-                failed = bool(told.get("write_failed")) or self._failure is not None
-                failure = self._failure or told.get("failure")
+                failed = told["write_failed"] or self._failure is not None
+                failure = self._failure or told["failure"]
                 self._result = {**told, "files": [], "write_failed": failed, "failure": failure}
             return self._result
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.errors import LabError, TwinnetError
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.pending_reply import JsonObject, PendingReply
+from twinnet.lab_process.requests import JobEndedReply, JobReply
 from twinnet.machines.session import AgentSession
 
 __all__ = ["RemoteProgram"]
@@ -48,8 +49,8 @@ class RemoteProgram:
         self._ours: dict[str, int] = {}
         self._ended = threading.Event()
         self._lock = threading.Lock()
-        self._waiting: list[PendingReply] = []
-        self._reply: dict[str, Any] | None = None
+        self._waiting: list[PendingReply[JobEndedReply]] = []
+        self._reply: JsonObject | None = None
         size: str | None = None
         names: Sequence[str] = ("terminal",) if fields.get("terminal") else _NAMES
         for name, one in zip(names, descriptors, strict=True):
@@ -61,27 +62,26 @@ class RemoteProgram:
                 size = _size_of(self._ours["terminal"])
                 tty.setraw(self._ours["terminal"])
             streams = [name in self._ours for name in _NAMES]
-            self.started: dict[str, Any] = session.request(
-                "program.spawn", fields=dict(fields), streams=streams, size=size
-            )
+            self.started: JobReply = session.request("program.spawn", fields=dict(fields), streams=streams, size=size)
         except BaseException:
             self._close()
             raise
-        self._job = int(self.started["job"])
+        self._job = self.started["job"]
         self._threads = [threading.Thread(target=self._bring, name="program-output", daemon=True)]
         if "stdin" in self._ours or "terminal" in self._ours:
             self._threads.append(threading.Thread(target=self._take, name="program-input", daemon=True))
         for thread in self._threads:
             thread.start()
 
-    def wait(self) -> PendingReply:
+    def wait(self) -> PendingReply[JobEndedReply]:
         """Return the answer of the lab protocol's ``wait``, when it comes."""
+        pending = PendingReply[JobEndedReply]()
         with self._lock:
-            if self._reply is not None:
-                return PendingReply.come(self._reply)
-            pending = PendingReply()
-            self._waiting.append(pending)
-            return pending
+            if self._reply is None:
+                self._waiting.append(pending)
+            else:
+                pending.settle(self._reply)
+        return pending
 
     def _bring(self) -> None:
         """Carry what the program writes, until it has ended and all is here."""

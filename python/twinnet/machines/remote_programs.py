@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.errors import LabError
-from twinnet.lab_process.connection import PendingReply
+from twinnet.lab_process.pending_reply import PendingReply
+from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow, LabRequests
 from twinnet.machines.remote_program import RemoteProgram
 from twinnet.machines.session import AgentSession
 
@@ -22,17 +23,17 @@ class RemotePrograms:
     ----------
     sessions
         The agents by the name of their machine.
-    ask
-        Asks a machine a request of the lab protocol: its name, the request and its fields.
+    labs
+        The labs of those machines.
     """
 
-    def __init__(self, sessions: Mapping[str, AgentSession], ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
+    def __init__(self, sessions: Mapping[str, AgentSession], labs: Mapping[str, LabRequests]) -> None:
         self._sessions = sessions
-        self._ask = ask
+        self._labs = labs
         self._lock = threading.Lock()
         self._programs: dict[int, tuple[str, RemoteProgram]] = {}
 
-    def spawn(self, machine: str, descriptors: Sequence[int], fields: Mapping[str, Any]) -> dict[str, Any]:
+    def spawn(self, machine: str, descriptors: Sequence[int], fields: Mapping[str, Any]) -> JobReply:
         """Start a program on `machine`; `fields` and answer are those of ``spawn`` of the lab protocol."""
         program = RemoteProgram(self._sessions[machine], {**fields, **_portable(fields.get("env"))}, descriptors)
         with self._lock:
@@ -40,24 +41,24 @@ class RemotePrograms:
             self._programs[number] = (machine, program)
         return {**program.started, "job": number}
 
-    def wait(self, job: int) -> PendingReply:
+    def wait(self, job: int) -> PendingReply[JobEndedReply]:
         """Return the answer of ``wait``, which comes when the program ends."""
         return self._program(job)[1].wait()
 
-    def signal(self, job: int, signal: int) -> Any:
+    def signal(self, job: int, signal: int) -> None:
         """Send a program a signal."""
         machine, program = self._program(job)
-        return self._ask(machine, "signal", {"job": int(program.started["job"]), "signal": signal})
+        self._labs[machine].signal(job=program.started["job"], signal=signal)
 
-    def jobs(self) -> list[Any]:
-        """Return what ``jobs`` tells, with the machine of each program."""
-        mine = {(machine, int(one.started["job"])): number for number, (machine, one) in self._programs.items()}
+    def jobs(self) -> list[JobRow]:
+        """Return what ``jobs`` tells."""
+        mine = {(machine, one.started["job"]): number for number, (machine, one) in self._programs.items()}
         machines = dict.fromkeys(machine for machine, _ in mine)
         return [
-            {"host": machine, **row, "job": mine[machine, int(row["job"])], "machine": machine}
+            {**row, "job": mine[machine, row["job"]]}
             for machine in machines
-            for row in self._ask(machine, "jobs", {})
-            if (machine, int(row["job"])) in mine
+            for row in self._labs[machine].jobs()
+            if (machine, row["job"]) in mine
         ]
 
     def _program(self, job: int) -> tuple[str, RemoteProgram]:

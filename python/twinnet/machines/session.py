@@ -82,6 +82,10 @@ class AgentSession:
         """True if the connection has ended."""
         return self._ended.is_set()
 
+    def wait_ended(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds; return whether the connection has ended by then."""
+        return self._ended.wait(timeout_s)
+
     def request(self, do: str, **fields: Any) -> Any:
         """Return the agent's answer to `do`.
 

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.control.targets import parse_target
 from twinnet.errors import LabError
@@ -20,7 +20,7 @@ from twinnet.mininet.log import debug
 from twinnet.mininet.tool_doors import ToolDoors
 
 if TYPE_CHECKING:
-    from twinnet.lab_process.connection import LabRequests
+    from twinnet.lab_process.requests import LabRequests
     from twinnet.mininet.link import Intf
     from twinnet.results.fidelity import FidelityRecord
 
@@ -66,7 +66,7 @@ class FabricProcess:
         self._process = LabProcess(None)
         try:
             self._offer(plan)
-            self.lab.request("start", network=self.spec, options={"interface": "auto"})
+            self.lab.start(network=self.spec, options={"interface": "auto"})
             outside.promote(self._process.pid)
         except BaseException:
             self._process.end(_PATIENCE_S)
@@ -101,7 +101,7 @@ class FabricProcess:
                     name, message, remedy = error.args
                     raise LabError(message, remedy, name) from None
             try:
-                self.lab.request("interface.offer", (packet, watch), node=attached.node, index=index, mtu=mtu)
+                self.lab.interface_offer(descriptors=(packet, watch), node=attached.node, index=index, mtu=mtu)
             finally:
                 os.close(packet)
                 os.close(watch)
@@ -116,8 +116,8 @@ class FabricProcess:
             target = parse_target(text)
             try:
                 with outside.connect(target.address, target.port) as sock:
-                    fields = {"switch": switch.name, "target": text, "peer": "controller"}
-                    pending = self.lab.submit("controller.attach", [sock.fileno()], **fields)
+                    given = [sock.fileno()]
+                    pending = self.lab.controller_attach_later(switch=switch.name, target=text, descriptors=given)
                 if switch.log is not None:
                     _note(switch.log, f"{text}: connected\n")
                 pending.result()
@@ -131,7 +131,7 @@ class FabricProcess:
         found: dict[str, list[str]] = {}
         for node in self.spec["nodes"]:
             if node["kind"] == "switch":
-                lines = self.lab.request("flows.dump", switch=node["name"])
+                lines = self.lab.flows_dump(switch=node["name"])
                 found[node["name"]] = [
                     _COUNTED.sub("", line).strip().replace(" actions=", ",actions=") for line in lines
                 ]
@@ -139,8 +139,8 @@ class FabricProcess:
 
     def connected(self, switch: str) -> bool:
         """Return whether `switch` has agreed on a version with a controller."""
-        rows = self.lab.request("controllers")
-        return any(row["switch"] == switch and row["version"] for row in rows)
+        rows = self.lab.controllers()
+        return any(row["switch"] == switch and row.get("version") for row in rows)
 
     def shape(self, plan: Plan, intf: Intf) -> None:
         """Have the line of `intf` follow its shaping."""
@@ -149,18 +149,18 @@ class FabricProcess:
             for sender, shaping, way, end in ((at_b, sends, "ba", "b"), (at_a, arrives, "ab", "a")):
                 if sender is not intf or (way == "ab" and shaping is not _sends(sender)):
                     continue
-                self.lab.request("link.set", link=number, direction=way, set={**_UNSHAPED, **shaping.direction()})
-                place = link[end]
-                self.lab.request(
-                    "queues.set", node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE
+                self.lab.link_set(
+                    link=number, direction="ab" if way == "ab" else "ba", set={**_UNSHAPED, **shaping.direction()}
                 )
+                place = link[end]
+                self.lab.queues_set(node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE)
 
     def take(self, plan: Plan, intf: Intf) -> None:
         """Take the link between switches up or down that ends at `intf`, as `plan` has it."""
         for number, link in enumerate(plan.spec({})["links"]):
             ends = plan.links()[number][:2]
             if "up" in link and any(one is intf for one in ends):
-                self.lab.request("link.set", link=number, set={"up": link["up"]})
+                self.lab.link_set(link=number, set={"up": link["up"]})
 
     def counters(self, plan: Plan, intf: Intf) -> dict[str, int]:
         """Return the counters of the line that begins at `intf`."""
@@ -169,25 +169,25 @@ class FabricProcess:
                 if sender is intf:
                     node = next(node for node in self.spec["nodes"] if node["name"] == link[end]["node"])
                     port = node["ports"][link[end]["port"]]["name"]
-                    rows = self.lab.request("ports")
-                    return dict(next(row["counters"] for row in rows if row["port"] == port))
+                    rows = self.lab.ports()
+                    return cast("dict[str, int]", next(row["counters"] for row in rows if row["port"] == port))
         return {}
 
     def line_counters(self) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
         """Yield the interfaces at the sending and the receiving end of each line, with the line's counters."""
-        rows = {row["port"]: row["counters"] for row in self.lab.request("ports")}
+        rows = {row["port"]: row["counters"] for row in self.lab.ports()}
         nodes = {node["name"]: node for node in self.spec["nodes"]}
         for link, (at_b, at_a, _, _) in zip(self.spec["links"], self._plan.links(), strict=False):
             names = {"a": at_a.name if at_a is not None else "(outside)", "b": at_b.name}
             for end, far in ("ab", "ba"):
                 port = nodes[link[end]["node"]]["ports"][link[end]["port"]]["name"]
-                yield (names[end], names[far]), dict(rows[port])
+                yield (names[end], names[far]), cast("dict[str, int]", rows[port])
 
     def record(self) -> FidelityRecord:
         """Return what the fabric measured of itself."""
         from twinnet.results.fidelity import FidelityRecord
 
-        return FidelityRecord.from_spec(dict(self.lab.request("fidelity")))
+        return FidelityRecord.from_spec(self.lab.fidelity())
 
     def set_queue(self, port: str, queue: dict[str, Any] | None) -> None:
         """Give the port of a switch of that interface's name another queue."""
@@ -195,7 +195,7 @@ class FabricProcess:
             for index, one in enumerate(node["ports"]):
                 if node["kind"] == "switch" and one["name"] == port:
                     wanted = queue or one["queue"] or _USUAL_QUEUE
-                    self.lab.request("queues.set", node=node["name"], port=index, queue=wanted)
+                    self.lab.queues_set(node=node["name"], port=index, queue=wanted)
 
     def end(self) -> None:
         """End the lab process, and wait until it is gone."""

@@ -91,7 +91,7 @@ def _datapath(arguments: Sequence[str]) -> int:
             process = FABRIC.process
             if process is None:
                 raise ValueError("the datapath has ended")
-            asked = process.lab.submit("controller.attach", [sock.fileno()], switch=name, target=places[0])
+            asked = process.lab.controller_attach_later(descriptors=[sock.fileno()], switch=name, target=places[0])
         try:
             asked.result()
         except LabError as ended:

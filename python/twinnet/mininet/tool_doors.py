@@ -16,7 +16,7 @@ from typing import Any
 
 from twinnet.control.targets import parse_listen
 from twinnet.errors import LabError, TwinnetError
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 from twinnet.mininet.log import warn
 
 __all__ = ["RUN_VARIABLE", "ToolDoors"]
@@ -70,8 +70,8 @@ class ToolDoors:
                 switch, text = key.data
                 listener: Any = key.fileobj
                 with suppress(OSError, TwinnetError, LabError), listener.accept()[0] as sock:
-                    fields = {"switch": switch, "target": text, "peer": "tool"}
-                    self._lab.submit("controller.attach", [sock.fileno()], **fields)
+                    given = [sock.fileno()]
+                    self._lab.controller_attach_later(switch=switch, target=text, peer="tool", descriptors=given)
 
     def end(self) -> None:
         """Listen no more."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.errors import BadValue, LabClosed, LabError
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 from twinnet.network.datapaths import checked_queue
 from twinnet.open_vswitch.programs import DIRECTORY, run
 from twinnet.qos.queue import Queue
@@ -162,4 +162,4 @@ class Bridge:
             described = {"kind": "fifo", "limit_frames": 1000}
         elif self._node["datapath"] == "system":
             self.vsctl("clear", "Port", port, "qos")
-        self._running().request("queues.set", node=self.name, port=index, queue=described)
+        self._running().queues_set(node=self.name, port=index, queue=described)

@@ -12,7 +12,7 @@ from typing import Any
 
 from twinnet.control.choice import APP_TARGET
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 from twinnet.open_vswitch.bridge import Bridge, quality_of_service
 from twinnet.open_vswitch.programs import DIRECTORY, Programs, find_programs, is_open_vswitch, run
 from twinnet.open_vswitch.relays import Relays

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.errors import LabError, NotAvailable
-from twinnet.lab_process.connection import LabRequests
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, run_job, start_job
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["DIRECTORY", "HOST", "Programs", "find_programs", "is_open_vswitch", "run"]
 

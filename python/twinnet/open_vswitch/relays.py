@@ -22,7 +22,7 @@ from twinnet.control.owner_sockets import BACKLOG, Listeners, accepted, connect_
 from twinnet.control.targets import Target, parse_target
 from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError
-from twinnet.lab_process.connection import LabRequests
+from twinnet.lab_process.requests import LabRequests
 from twinnet.open_vswitch.bridge import controller_socket
 from twinnet.open_vswitch.programs import DIRECTORY, run
 

@@ -1,5 +1,6 @@
 //! The contents of fields of requests: a network, names of ports, what a capture keeps.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use twinnet_units::Duration;
@@ -28,7 +29,7 @@ impl<'de> Deserialize<'de> for DescribedNetwork {
 }
 
 /// The kind of peer at the other end of a switch's connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerKind {
     /// A controller.

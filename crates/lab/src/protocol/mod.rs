@@ -90,4 +90,15 @@ mod tests {
         let said = |row: &Value| !row["is"].as_str().unwrap().is_empty();
         assert!(rows.iter().all(|row| said(row) && row["fields"].as_array().unwrap().iter().all(said)));
     }
+
+    #[test]
+    fn every_request_names_the_form_of_its_answer() {
+        let (schemas, reference) = (Reply::schemas(), reference());
+        for row in reference.as_array().unwrap() {
+            let answer = row["answer"].as_str().unwrap();
+            assert!(schemas["answers"][answer].is_object(), "{}: {answer}", row["do"]);
+        }
+        let needed = &schemas["types"]["Passed"]["required"];
+        assert_eq!(*needed, json!(["now_ps", "paused", "controllers"]));
+    }
 }

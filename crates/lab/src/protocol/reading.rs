@@ -2,11 +2,12 @@
 
 use crate::error::LabError;
 
-/// Lists the requests with their names and replies. One without a list of fields is described elsewhere.
+/// Lists the requests with their names, the variant of `Reply` that answers, and the words for it. One without a list
+/// of fields is described elsewhere.
 macro_rules! requests {
     ($(
         $(#[doc = $doc:literal])*
-        $name:literal $request:ident $({ $($fields:tt)* })? -> $reply:literal;
+        $name:literal $request:ident $({ $($fields:tt)* })? -> $answer:ident $reply:literal;
     )*) => {
         $( request_type! { [$(#[doc = $doc])*] $request $({ $($fields)* })? } )*
 
@@ -50,7 +51,7 @@ macro_rules! requests {
         }
 
         /// All requests with their fields and replies, for the reference page: a JSON array of
-        /// `{"do", "is", "fields", "reply"}`.
+        /// `{"do", "is", "fields", "reply", "answer"}`; `answer` is one of [`Reply::schemas`](super::Reply::schemas).
         #[must_use]
         pub fn reference() -> Value {
             let requests = [$(
@@ -59,6 +60,7 @@ macro_rules! requests {
                     "is": concat!($($doc),*).trim(),
                     "fields": <$request as described::Described>::reference(),
                     "reply": $reply,
+                    "answer": stringify!($answer),
                 })
             ),*];
             Value::Array(requests.into())

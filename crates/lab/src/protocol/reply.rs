@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use schemars::generate::SchemaSettings;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Map, Value};
 use twinnet_fabric::{DirectionConfig, PortCounters, TunnelConfig};
 use twinnet_switch::control::ConnectionState;
 use twinnet_units::{Duration, Time};
@@ -13,12 +15,14 @@ use super::fields::PeerKind;
 use crate::network::NetworkSpec;
 
 /// The answer of a lab. On the wire it is the JSON value of its content.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reply {
     /// It is done; there is nothing to tell.
+    #[schemars(title = "Done")]
     Done {},
     /// `start`.
+    #[schemars(title = "Started")]
     Started {
         /// The process of the lab.
         pid: u32,
@@ -36,20 +40,24 @@ pub enum Reply {
         protocol: u32,
     },
     /// `describe`.
+    #[schemars(title = "Description")]
     Description {
         /// The network.
         #[serde(flatten)]
+        #[schemars(with = "Map<String, Value>")]
         network: Box<NetworkSpec>,
         /// The way real hosts are joined to the fabric: `tap` or `veth`.
         #[serde(skip_serializing_if = "Option::is_none")]
         interface: Option<&'static str>,
     },
     /// `now`.
+    #[schemars(title = "Now")]
     Now {
         /// The lab's time.
         now_ps: Time,
     },
     /// `spawn`.
+    #[schemars(title = "Job")]
     Job {
         /// The program's number.
         job: u64,
@@ -57,6 +65,7 @@ pub enum Reply {
         pid: i32,
     },
     /// `wait`.
+    #[schemars(title = "JobEnded")]
     JobEnded {
         /// Its exit status, when it exited.
         status: Option<i32>,
@@ -68,65 +77,85 @@ pub enum Reply {
         elapsed_ps: u64,
     },
     /// `jobs`.
+    #[schemars(title = "Jobs")]
     Jobs(Vec<JobRow>),
     /// `app.start`.
+    #[schemars(title = "App")]
     App {
         /// The app's number.
         app: u32,
     },
     /// `app.report`.
+    #[schemars(title = "Apps")]
     Apps(Vec<AppRow>),
-    /// `app.wait` on the wall clock.
+    /// `app.wait` and `controllers.wait` on the wall clock.
+    #[schemars(title = "Finished")]
     Finished {
-        /// `true` if all apps have finished.
+        /// `true` if all apps have finished, or all controllers have joined.
         finished: bool,
     },
     /// `advance`, and the waits of the virtual clock.
+    #[schemars(title = "Passed")]
     Passed(Passed),
     /// `flows.delete`.
+    #[schemars(title = "Deleted")]
     Deleted {
         /// Entries that are gone.
         deleted: usize,
     },
     /// `flows.dump`.
+    #[schemars(title = "Flows")]
     Flows(Vec<String>),
     /// `controller.attach`.
+    #[schemars(title = "Ended")]
     Ended {
         /// Why the connection ended.
         ended: String,
     },
     /// `controller.open`.
+    #[schemars(title = "Connection")]
     Connection {
         /// The connection's number.
         connection: u64,
     },
     /// `controllers`.
+    #[schemars(title = "Controllers")]
     Controllers(Vec<ControllerRow>),
     /// `interfaces`.
+    #[schemars(title = "Interfaces")]
     Interfaces(Vec<InterfaceRow>),
     /// `links`.
+    #[schemars(title = "Links")]
     Links(Vec<LinkRow>),
     /// `ports`.
+    #[schemars(title = "Ports")]
     Ports(Vec<PortRow>),
     /// `samples.start`.
+    #[schemars(title = "Sampler")]
     Sampler {
         /// The sampler's number.
         sampler: u32,
     },
     /// `samples.read` and `samples.stop`.
+    #[schemars(title = "Samples")]
     Samples(SamplesTold),
     /// `capture.start`.
+    #[schemars(title = "Capture")]
     Capture {
         /// The capture's number.
         capture: u32,
     },
     /// `capture.stop`.
+    #[schemars(title = "Captured")]
     Captured(Captured),
     /// `tunnels`.
+    #[schemars(title = "Tunnels")]
     Tunnels(Vec<TunnelRow>),
     /// `fidelity` on the wall clock: the record as the loop keeps it (docs/reference/fidelity.md).
-    Fidelity(Box<Value>),
+    #[schemars(title = "Fidelity")]
+    Fidelity(#[schemars(with = "Map<String, Value>")] Box<Value>),
     /// `fidelity` on the virtual clock.
+    #[schemars(title = "VirtualFidelity")]
     VirtualFidelity {
         /// `virtual`.
         clock: &'static str,
@@ -145,6 +174,17 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// The forms of the answers by name, for clients in other languages: `{"answers": {name: schema}, "types": {name:
+    /// schema}}`; an answer's schema refers to the types.
+    #[must_use]
+    pub fn schemas() -> Value {
+        let mut generator = SchemaSettings::default().for_serialize().into_generator();
+        let whole = Self::json_schema(&mut generator);
+        let answers = whole.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        let named = answers.filter_map(|answer| Some((answer["title"].as_str()?.to_owned(), answer.clone())));
+        json!({"answers": named.collect::<Map<String, Value>>(), "types": generator.take_definitions(true)})
+    }
+
     /// The value on the wire.
     #[must_use]
     pub fn into_json(self) -> Value {
@@ -154,7 +194,7 @@ impl Reply {
 }
 
 /// A program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JobRow {
     /// Its number.
     pub job: u64,
@@ -173,7 +213,7 @@ pub struct JobRow {
 }
 
 /// An app and what it counted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AppRow {
     /// Its number.
     pub app: u32,
@@ -184,11 +224,12 @@ pub struct AppRow {
     /// `true` if it has nothing more to do.
     pub finished: bool,
     /// Its report; `None` when it is gone with its host.
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub report: Option<Value>,
 }
 
 /// The virtual time that was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Passed {
     /// The lab's time.
     pub now_ps: Time,
@@ -205,7 +246,7 @@ pub struct Passed {
 }
 
 /// A connection of a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ControllerRow {
     /// The switch.
     pub switch: String,
@@ -213,13 +254,13 @@ pub struct ControllerRow {
     pub target: String,
     /// The kind of the peer.
     pub peer: PeerKind,
-    /// The state of the connection.
+    /// The state of the connection; the switch may have let go of it.
     #[serde(flatten)]
     pub state: Option<ConnectionState>,
 }
 
 /// The state of an interface of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InterfaceState {
     /// It can carry frames.
@@ -243,7 +284,7 @@ impl InterfaceState {
 }
 
 /// An interface of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InterfaceRow {
     /// The node that it is.
     pub node: Option<String>,
@@ -254,7 +295,7 @@ pub struct InterfaceRow {
 }
 
 /// A link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LinkRow {
     /// Its number.
     pub link: usize,
@@ -269,31 +310,33 @@ pub struct LinkRow {
 }
 
 /// A direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionRow {
     /// The port that sends into it.
     pub port: String,
     /// `true` if it carries anything.
     pub up: Option<bool>,
     /// Its settings.
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub config: Option<DirectionConfig>,
     /// The counters of the port.
     pub counters: PortCounters,
 }
 
 /// A port.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PortRow {
     /// Its interface name.
     pub port: String,
     /// Its counters.
     pub counters: PortCounters,
     /// The counters of the classes of its queue discipline.
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub classes: Value,
 }
 
 /// The columns of a sampler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SamplesTold {
     /// The length of an interval.
     pub interval_ps: Duration,
@@ -306,7 +349,7 @@ pub struct SamplesTold {
 }
 
 /// The outcome of a capture.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Captured {
     /// Frames that are in files, also in those that a ring has removed since.
     pub frames: u64,
@@ -321,20 +364,23 @@ pub struct Captured {
 }
 
 /// A tunnel to another speaker.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TunnelRow {
     /// The node that it is.
     pub node: String,
     /// The other speaker.
     pub remote: Ipv4Addr,
     /// The encapsulation.
+    #[schemars(with = "Map<String, Value>")]
     pub tunnel: TunnelConfig,
     /// The MTU of the way to the remote.
     pub path_mtu: u32,
     /// The longest packet that goes through it.
     pub inner_mtu: u32,
     /// Its counters, as its end counts them.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub counters: Value,
     /// The numbers of what its socket has refused, by reason.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub refused: Value,
 }

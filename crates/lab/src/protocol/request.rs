@@ -24,17 +24,17 @@ requests! {
         options = "options": Option<StartOptions>,
         /// The version that the client speaks; another one than the lab's is refused.
         protocol = "protocol": Option<u32>,
-    } -> "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": \
+    } -> Started "`{\"pid\": n, \"hosts\": n, \"setup_ms\": x, \"interface\": \"tap\" or \"veth\", \"realtime\": \
         bool, \"fabric_threads\": n, \"protocol\": n}`";
 
-    /// Tells the network as it was built, with addresses, interface names and port numbers.
-    "describe" Describe {} -> "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
+    /// Reports the network as it was built, with addresses, interface names and port numbers.
+    "describe" Describe {} -> Description "the network, and `\"interface\": \"tap\"` or `\"veth\"` on the wall clock";
 
-    /// Tells the time.
-    "now" Now {} -> "`{\"now_ps\": n}`";
+    /// Reports the time.
+    "now" Now {} -> Now "`{\"now_ps\": n}`";
 
     /// Ends the lab.
-    "stop" Stop {} -> "`{}`; then the process ends";
+    "stop" Stop {} -> Done "`{}`; then the process ends";
 
     /// Gives the lab an interface of the machine before `start` ([how](#interfaces-of-the-machine)). Descriptors: a
     /// packet socket, a socket that hears of the interface.
@@ -45,10 +45,11 @@ requests! {
         index = "index": u32,
         /// Its MTU.
         mtu = "mtu": u32,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
-    /// Tells the state of the interfaces of the machine.
-    "interfaces" Interfaces {} -> "array of `{\"node\", \"interface\", \"state\": \"up\", \"down\" or \"gone\"}`";
+    /// Reports the state of the interfaces of the machine.
+    "interfaces" Interfaces {} -> Interfaces "array of `{\"node\", \"interface\", \"state\": \"up\", \
+        \"down\" or \"gone\"}`";
 
     /// Starts a program in a real host. Descriptors: stdin, stdout, stderr; with `terminal` one, the pty's slave.
     "spawn" Spawn {
@@ -64,7 +65,7 @@ requests! {
         terminal = "terminal": Option<bool>,
         /// The time after which it is ended.
         limit_ps = "limit_ps": Option<u64>,
-    } -> "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, \
+    } -> Job "`{\"job\": n, \"pid\": n}`; `pid` is that in the host. Errors: `UnknownHost`, `ProgramNotFound`, \
         `ProgramNotExecutable`, `ProgramNotStarted`, `NoSuchDirectory`, `BadDescriptors`, `HostNotReady`, \
         `HostBusy`, `ModelHost` (it runs no programs)";
 
@@ -72,8 +73,8 @@ requests! {
     "wait" Wait {
         /// Its number.
         job = "job": u64,
-    } -> "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` when its \
-        host was killed";
+    } -> JobEnded "`{\"status\": n or null, \"signal\": n or null, \"limit\": bool, \"elapsed_ps\": n}`; `HostEnded` \
+        when its host was killed";
 
     /// Sends a signal to the process group of a program.
     "signal" Signal {
@@ -81,10 +82,10 @@ requests! {
         job = "job": u64,
         /// The signal's number.
         signal = "signal": i32,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
     /// Lists the programs.
-    "jobs" Jobs {} -> "array of `{\"job\", \"host\", \"argv\", \"pid\", \"state\", \"status\", \"signal\"}`";
+    "jobs" Jobs {} -> Jobs "array of `{\"job\", \"host\", \"argv\", \"pid\", \"state\", \"status\", \"signal\"}`";
 
     /// Starts an app.
     "app.start" AppStart {
@@ -96,21 +97,21 @@ requests! {
         at = "at_ps": Option<Time>,
         /// The seed of its random numbers; null: derived from the app's number.
         seed = "seed": Option<u64>,
-    } -> "`{\"app\": n}`";
+    } -> App "`{\"app\": n}`";
 
     /// Asks an app to end.
     "app.stop" AppStop {
         /// Its number.
         app = "app": u32,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
-    /// Tells what apps have counted.
+    /// Reports what apps have counted.
     "app.report" AppReports {
-        /// One app; without it and `apps` all are told.
+        /// One app; without it and `apps` all are reported.
         app = "app": Option<u32>,
         /// Several apps.
         apps = "apps": Option<Vec<u32>>,
-    } -> "array of `{\"app\": n, \"host\", \"kind\", \"finished\": bool, \"report\": {...}}`";
+    } -> Apps "array of `{\"app\": n, \"host\", \"kind\", \"finished\": bool, \"report\": {...}}`";
 
     /// Waits until apps have finished. On the virtual clock time passes meanwhile.
     "app.wait" AppWait {
@@ -118,7 +119,7 @@ requests! {
         apps = "apps": Vec<u32>,
         /// The time at which it is answered at the latest.
         until = "until_ps": Option<Time>,
-    } -> "`{\"finished\": bool}`; on the virtual clock also what `advance` answers";
+    } -> Finished "`{\"finished\": bool}`; on the virtual clock also what `advance` answers";
 
     /// Adds flow entries, all or none.
     "flows.add" FlowsAdd {
@@ -126,7 +127,7 @@ requests! {
         switch = "switch": String,
         /// Lines in the [syntax of flows](flow-syntax.md).
         flows = "flows": Vec<String>,
-    } -> "`{}`; the error names line, token, position";
+    } -> Done "`{}`; the error names line, token, position";
 
     /// Deletes flow entries.
     "flows.delete" FlowsDelete {
@@ -134,13 +135,13 @@ requests! {
         switch = "switch": String,
         /// The line that they match; all when it is empty or null.
         matching = "match": Option<String>,
-    } -> "`{\"deleted\": n}`";
+    } -> Deleted "`{\"deleted\": n}`";
 
-    /// Tells the flow entries.
+    /// Reports the flow entries.
     "flows.dump" FlowsDump {
         /// The switch.
         switch = "switch": String,
-    } -> "array of lines in `ovs-ofctl dump-flows` form";
+    } -> Flows "array of lines in `ovs-ofctl dump-flows` form";
 
     /// Serves the connection of a controller until it ends. Descriptor: a connected stream socket. Wall clock only.
     "controller.attach" ControllerAttach {
@@ -150,7 +151,7 @@ requests! {
         target = "target": String,
         /// The kind of the peer; null: a controller.
         peer = "peer": Option<PeerKind>,
-    } -> "when the connection ends: `{\"ended\": why}`";
+    } -> Ended "when the connection ends: `{\"ended\": why}`";
 
     /// Makes a connection between a switch and a controller on the virtual clock.
     "controller.open" ControllerOpen {
@@ -158,16 +159,16 @@ requests! {
         switch = "switch": String,
         /// A text that names the peer.
         target = "target": String,
-    } -> "`{\"connection\": n}`";
+    } -> Connection "`{\"connection\": n}`";
 
     /// Ends such a connection.
     "controller.close" ControllerClose {
         /// Its number.
         connection = "connection": u64,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
-    /// Tells how the connections of controllers stand.
-    "controllers" Controllers {} -> "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
+    /// Reports how the connections of controllers stand.
+    "controllers" Controllers {} -> Controllers "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
         n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
 
     /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing
@@ -177,7 +178,7 @@ requests! {
         switches = "switches": Vec<String>,
         /// The time at which it is answered at the latest; needed on the virtual clock.
         until = "until_ps": Option<Time>,
-    } -> "`{}`; on the virtual clock what `advance` answers, and `\"finished\": bool`";
+    } -> Finished "`{\"finished\": true}`; on the virtual clock `bool`, and what `advance` answers";
 
     /// Gives a port another queue; what waits moves into it.
     "queues.set" QueuesSet {
@@ -187,17 +188,17 @@ requests! {
         node = "node": Option<String>,
         /// The [queue configuration](#network).
         queue = "queue": QueueConfig,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
     /// Changes a link: all together or nothing.
-    "link.set" LinkSet -> "`{}`";
+    "link.set" LinkSet -> Done "`{}`";
 
-    /// Tells the links.
-    "links" Links {} -> "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
+    /// Reports the links.
+    "links" Links {} -> Links "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
         `{\"port\", \"up\", \"config\", \"counters\"}`";
 
-    /// Tells the ports.
-    "ports" Ports {} -> "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: \
+    /// Reports the ports.
+    "ports" Ports {} -> Ports "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: \
         [links](links.md#counters), [classes](queue-disciplines.md#counters-of-classes)";
 
     /// Counts what ports do in each interval.
@@ -206,23 +207,23 @@ requests! {
         interval = "interval_ps": Duration,
         /// Interface names.
         ports = "ports": Vec<String>,
-    } -> "`{\"sampler\": n}`";
+    } -> Sampler "`{\"sampler\": n}`";
 
-    /// Tells what was counted so far.
+    /// Reports what was counted so far.
     "samples.read" SamplesRead {
         /// The sampler.
         sampler = "sampler": u32,
-    } -> "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: \
+    } -> Samples "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: \
         [columns](#samples)";
 
-    /// Tells what was counted and ends the sampler.
+    /// Reports what was counted and ends the sampler.
     "samples.stop" SamplesStop {
         /// The sampler.
         sampler = "sampler": u32,
-    } -> "as `samples.read`";
+    } -> Samples "as `samples.read`";
 
     /// Changes a link at a given time.
-    "schedule" Schedule -> "`{}`";
+    "schedule" Schedule -> Done "`{}`";
 
     /// Captures a port to a file. Descriptor on the wall clock: the file to write; with a ring its folder.
     "capture.start" CaptureStart {
@@ -240,14 +241,14 @@ requests! {
         direction = "direction": Option<CaptureWay>,
         /// `{"files": n, "bytes": n or null, "duration_ps": n or null}`: files that follow each other.
         ring = "ring": Option<Ring>,
-    } -> "`{\"capture\": n}`";
+    } -> Capture "`{\"capture\": n}`";
 
     /// Ends a capture.
     "capture.stop" CaptureStop {
         /// Its number.
         capture = "capture": u32,
-    } -> "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": [name, \
-        ...]}`";
+    } -> Captured "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": \
+        [name, ...]}`";
 
     /// Gives a tunnel's end its socket. Descriptor: the socket.
     "tunnel.attach" TunnelAttach {
@@ -257,24 +258,24 @@ requests! {
         underlay = "underlay": String,
         /// The MTU of the way to the remote.
         mtu = "mtu": u32,
-    } -> "`{}`";
+    } -> Done "`{}`";
 
-    /// Tells how the tunnels to other speakers stand.
-    "tunnels" Tunnels {} -> "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \"counters\": \
-        {...}, \"refused\": {...}}`";
+    /// Reports how the tunnels to other speakers stand.
+    "tunnels" Tunnels {} -> Tunnels "for each `{\"node\", \"remote\", \"tunnel\", \"path_mtu\", \"inner_mtu\", \
+        \"counters\": {...}, \"refused\": {...}}`";
 
-    /// Tells how closely the lab kept its schedule.
-    "fidelity" Fidelity {} -> "the [fidelity record](#fidelity)";
+    /// Reports how closely the lab kept its schedule.
+    "fidelity" Fidelity {} -> Fidelity "the [fidelity record](#fidelity)";
 
     /// Begins the fidelity record anew.
-    "fidelity.reset" FidelityReset {} -> "`{}`";
+    "fidelity.reset" FidelityReset {} -> Done "`{}`";
 
     /// Lets time pass on the virtual clock.
     "advance" Advance {
         /// Until then.
         until = "until_ps": Time,
-    } -> "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended first, \
-        asking again goes on";
+    } -> Passed "`{\"now_ps\": n, \"paused\": bool, \"controllers\": bool}`; paused: the caller's patience ended \
+        first, asking again goes on";
 }
 
 impl AppReports {

@@ -105,7 +105,7 @@ pub enum Peer {
 }
 
 /// The state of one connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ConnectionState {
     /// Its number.
     pub connection: u64,

@@ -33,7 +33,7 @@ def missing_parts(lab: Lab, switch: str, flow: str) -> str:
     wanted = {int(number) for number in _QUEUE.findall(actions)}
     if wanted and lab.switch(switch).open_vswitch is None:
         classes = [one for row in lab.ports() if row["port"] in ports.values() for one in row.get("classes", ())]
-        known = {0} | {int(one["class"]) for one in classes}
+        known = {0} | {int(str(one["class"])) for one in classes}
         if absent := sorted(wanted - known):
             told = f"no port of {switch} has queue {_listed(absent)} (queues: {_listed(known)})"
             said.append(f"{told}: such frames wait in queue 0")

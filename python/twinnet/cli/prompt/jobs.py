@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
+from twinnet.lab_process.requests import JobRow
 
 __all__ = ["Jobs"]
 
@@ -31,7 +32,7 @@ class Jobs:
             self._numbers[job] = next(number for number in itertools.count(1) if number not in taken)
         return self._numbers[job]
 
-    def _running(self, lab: Lab) -> list[Mapping[str, Any]]:
+    def _running(self, lab: Lab) -> list[JobRow]:
         found = [one for one in lab.jobs() if one.get("state") not in ("ended", "exited", "done", "finished")]
         alive = {one["job"] for one in found}
         self._numbers = {job: number for job, number in self._numbers.items() if job in alive}
@@ -58,7 +59,7 @@ class Jobs:
             known = ", ".join(map(str, sorted(running))) or "none"
             raise BadValue(f"there is no job {words[0]} (running: {known})", _USAGE)
         number = _signal(words[1] if len(words) == 2 else "TERM")
-        lab.connection.request("signal", job=chosen["job"], signal=int(number))
+        lab.connection.signal(job=chosen["job"], signal=int(number))
         told = f"[{words[0]}] {chosen['host']} {shlex.join(chosen['argv'])}: {number.name}"
         return Answer({"number": int(words[0]), "signal": int(number)}, told)
 

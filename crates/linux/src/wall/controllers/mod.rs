@@ -270,7 +270,7 @@ impl Controllers {
             .partition(|waiter| waiter.nodes.iter().all(|node| joined(*node)));
         self.waiters = left;
         for waiter in done {
-            waiter.responder.send(Ok(Reply::Done {}));
+            waiter.responder.send(Ok(Reply::Finished { finished: true }));
         }
     }
 }
