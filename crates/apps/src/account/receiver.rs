@@ -10,8 +10,8 @@ use crate::account::report::{FlowReport, Protocol, Role};
 use crate::account::samples::Samples;
 use crate::account::sequence::{Arrival, SequenceAccount};
 
-/// The receiving end of one flow of one sender. For each datagram its sink calls [`Self::enter`] if it has a number, and
-/// [`Self::count`] unless that said that it had come before.
+/// The receiving end of one flow of one sender. For each datagram its sink calls [`Self::enter`] if it has a number,
+/// and [`Self::count`] unless that said that it had come before.
 pub(crate) struct Receiver {
     pub from: SocketAddr,
     first: Time,
