@@ -247,6 +247,15 @@ fn what_may_remain_beside_the_grey_region_is_at_most_12_mbps() {
 }
 
 #[test]
+fn the_side_of_the_grey_region_that_is_not_fine_is_searched_next() {
+    let mut pathload = published();
+    fleets(&mut pathload, &[Rise, Flat, Flat, Saw]);
+    // The sender is slow, so that this fleet is close below the grey region; above it nothing is known to 100 Mbit/s.
+    fleet(&mut pathload, |_, plan| stretched(plan, 93.75 / 84.0, Flat));
+    assert_near(&[next_rate(&mut pathload)], &[93.75]);
+}
+
+#[test]
 fn the_least_rate_is_that_of_the_shortest_packets_200_ms_apart() {
     let mut pathload = Pathload::new(PathloadConfig::published(), probing(1000.0 * MBPS));
     disperse(&mut pathload, 0.03 * MBPS);
@@ -415,6 +424,15 @@ fn the_rate_of_a_fleet_is_that_at_which_it_was_sent() {
     fleet(&mut pathload, |_, plan| held(plan, 900_000, 10));
     assert_near(&[next_rate(&mut pathload)], &[50.005]);
     assert_eq!(pathload.finding().notes.len(), 0);
+    // What is left is the mean gap, and not the least, where gaps vary.
+    let mut uneven = Pathload::new(PathloadConfig::default(), probing(1000.0 * MBPS));
+    disperse(&mut uneven, 100.0 * MBPS);
+    for _ in 0..12 {
+        let (plan, _) = asked(&mut uneven);
+        uneven.hear(&held(plan, 900_000, 10));
+    }
+    let (plan, _) = asked(&mut uneven);
+    assert!((plan.rate_bps(FRAMING).unwrap() / (50.4 * MBPS) - 1.0).abs() < 0.06, "{:?}", plan.rate_bps(FRAMING));
     // ... and do where they do not: 4 % longer is 4 % slower.
     let mut pathload = published();
     fleet(&mut pathload, |_, plan| {
