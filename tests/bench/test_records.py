@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from bench import __main__ as command
-from bench import load, performance_page, record
+from bench import abw, load, performance_page, record
 from bench.figure import Figure
 from bench.performance_page import filled, goals, missed, table
 from bench.record import PartRecord
@@ -93,6 +93,19 @@ def test_the_rows_on_record_meet_their_goals_by_what_they_take_of_them() -> None
 def test_rows_of_the_virtual_clock_on_record_are_marked_as_deterministic() -> None:
     rows = record.read(performance_page.RECORD)["abw"].figures
     assert {figure.deterministic for figure in rows if "size of the error" in figure.name} == {True}
+
+
+def test_an_estimate_that_was_not_given_misses_the_goal_and_is_no_error() -> None:
+    row, given = abw._Row(10, 4), abw._Run(-0.02, 1_000_000, 2.0)
+    silent = abw._Run(None, 3_000_000, 4.0)
+    found = abw._figure("igi", "ours", row, [given, silent], 30.0)
+    assert (list(found.ours), found.met, found.strain) == ([2.0], False, 1.5)
+    assert found.marks["ours"] == "no estimate in 1 of 2 runs" and found.note.endswith("errors -2.0 %; 2.00 MB, 3.0 s")
+    good = abw._figure("igi", "ours", row, [given, given], None)
+    assert (good.met, good.strain, dict(good.marks)) == (True, 0.2, {})
+    assert table([abw._figure("igi", "published", row, [silent], None)]).splitlines()[2].split(" | ")[1] == "-"
+    # None of the methods is without a goal.
+    assert set(abw._TARGETS) == set(abw.METHODS)
 
 
 def test_the_rate_of_many_links_is_judged_by_the_worst_link_of_the_worst_run() -> None:

@@ -24,11 +24,6 @@ MADE_WHOLE = {
     "docs/reference/built-in-policies.md": "test_policy_layout.py",
 }
 """Pages that are made as a whole, and what checks it."""
-NOT_YET = {
-    "python/twinnet/studies/bandwidth-conditions/README.md": {"## What to expect"},
-}
-"""Sections whose tables tell command and n, and neither date nor commit. None may join them; one that is mended is
-taken out."""
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -81,9 +76,8 @@ def without_source(text: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_table_of_results_says_where_it_is_from(page: Path) -> None:
-    name = str(page.relative_to(ROOT))
-    if name not in MADE_WHOLE:
-        assert without_source(page.read_text(encoding="utf-8")) == NOT_YET.get(name, set())
+    if str(page.relative_to(ROOT)) not in MADE_WHOLE:
+        assert without_source(page.read_text(encoding="utf-8")) == set()
 
 
 def test_the_command_line_takes_what_is_said_to_have_measured() -> None:

@@ -396,6 +396,16 @@ mod tests {
     }
 
     #[test]
+    fn a_late_arrival_within_the_window_is_no_jump_and_the_window_takes_8_kib() {
+        let mut account = SequenceAccount::default();
+        for number in (0..70_000).filter(|number| *number != 69_990) {
+            account.enter(number);
+        }
+        assert_eq!((account.enter(69_990), account.jumps(), account.lost()), (Arrival::Reordered, 0, 0));
+        assert_eq!(std::mem::size_of_val(account.seen.as_slice()), 8192);
+    }
+
+    #[test]
     fn extents_are_known_of_the_latest_gaps() {
         let mut account = SequenceAccount::default();
         for number in 0..=MOST_GAPS as u32 + 1 {

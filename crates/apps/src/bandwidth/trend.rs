@@ -91,4 +91,19 @@ mod tests {
         assert_eq!(Statistics { comparison: 0.9, difference: 0.1 }.trend(0.55, 0.4), Trend::Unclear);
         assert_eq!(Statistics { comparison: 0.55, difference: 0.9 }.trend(0.55, 0.4), Trend::Increasing);
     }
+
+    #[test]
+    fn twenty_delays_are_five_groups_and_delays_that_never_change_have_no_trend() {
+        assert_eq!(statistics(&[1.0; 20]), Some(Statistics { comparison: 0.0, difference: 0.0 }));
+        assert_eq!(statistics(&[1.0; 19]), None);
+    }
+
+    #[test]
+    fn the_ends_of_the_band_belong_to_it() {
+        for (difference, trend) in [(0.1, Trend::None), (0.9, Trend::Increasing)] {
+            for edge in [1.1 * 0.55, 0.9 * 0.55] {
+                assert_eq!(Statistics { comparison: edge, difference }.trend(0.55, 0.4), trend);
+            }
+        }
+    }
 }
