@@ -239,7 +239,10 @@ impl Connection {
     fn early_arrived(&mut self, segment: &Segment<'_>) {
         let length = segment.payload_length();
         if length >= LEAST_TO_GROW && self.agreed.sack && self.incoming.has_gap() && self.duplicate.is_none() {
-            self.window.grow(self.incoming.held().saturating_sub(u64::from(length)));
+            // The window opens before the segment counts as held.
+            if self.window.grow(self.incoming.held().saturating_sub(u64::from(length))) {
+                self.acks.window_opens();
+            }
         }
         self.window.early_data(self.incoming.early_span());
     }

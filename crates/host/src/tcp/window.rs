@@ -212,8 +212,8 @@ impl ReceiveWindow {
         self.round_since = now;
     }
 
-    /// The owner has read `count` bytes, and `unread` wait for it: once a round trip the buffer is made as large as what
-    /// was read in it asks for (`tcp_rcv_space_adjust`). `early` is as in [`Self::early_data`].
+    /// The owner has read `count` bytes, and `unread` wait for it: once a round trip the buffer is made as large as
+    /// what was read in it asks for (`tcp_rcv_space_adjust`). `early` is as in [`Self::early_data`].
     pub fn owner_read(&mut self, count: u64, unread: u64, early: u64, now: Time) {
         self.read += count;
         let round = self.round_trip_times_8 / 8;
