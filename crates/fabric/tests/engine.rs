@@ -191,6 +191,39 @@ fn a_queue_keeps_as_many_frames_of_trains_as_of_frames_that_come_one_by_one() {
     }
 }
 
+/// When the frames of a train of three are there, behind a switch: between two lines of 1 Gbit/s, or one of `second`.
+fn told_of_a_train(exact: bool, second: &str, queue: Option<&QueueConfig>) -> Vec<(u64, u64)> {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let (_, ports) = bench.switch(1, 2);
+    bench.join(a, ports[0], &link("1 Gbit", "0 s"));
+    bench.join(ports[1], b, &link(second, "0 s"));
+    if exact {
+        bench.fabric.keep_trains_exact();
+    }
+    if let Some(queue) = queue {
+        bench.fabric.set_queue(ports[1], queue, &mut bench.hosts).unwrap();
+    }
+    bench.send(Time::ZERO, a, train(3));
+    bench.finish(Time::from_ns(10_000_000));
+    let arrived = bench.hosts.arrived.iter();
+    arrived.map(|(_, at, frame)| (at.as_ns(), frame.frames())).collect()
+}
+
+#[test]
+fn a_train_before_a_slower_line_or_a_described_queue_is_exact_where_that_is_asked_for() {
+    // A full frame takes 12.304 us, or at half the rate 24.608 us, of which the gap is 0.096 or 0.192 us.
+    let together = 3 * 12_304 - 96;
+    assert_eq!(told_of_a_train(false, "1 Gbit", None), [(2 * together, 3)]);
+    assert_eq!(told_of_a_train(true, "1 Gbit", None), [(2 * together, 3)]);
+    assert_eq!(told_of_a_train(false, "500 Mbit", None), [(together + 3 * 24_608 - 192, 3)]);
+    let slower = [1, 2, 3].map(|count| (12_208 + count * 24_608 - 192, 1));
+    assert_eq!(told_of_a_train(true, "500 Mbit", None), slower);
+    let queue: QueueConfig = serde_json::from_str(r#"{"kind":"fifo","limit_frames":2}"#).unwrap();
+    let alike = [1, 2, 3].map(|count| (count * 12_304 - 96 + 12_208, 1));
+    assert_eq!(told_of_a_train(true, "1 Gbit", Some(&queue)), alike);
+}
+
 #[test]
 fn over_a_chain_of_switches_the_delays_add_up_to_the_picosecond() {
     let mut bench = Bench::new(1);

@@ -102,6 +102,7 @@ impl VirtualLab {
     ) -> Result<Self, LabError> {
         refuse_lines_without_end(&spec)?;
         let mut network = assemble(spec, Bodies::Guest)?;
+        network.fabric.keep_trains_exact();
         schedule_described(&mut network)?;
         let guest = boot(&network.spec)?;
         let hosts = Some(GuestHosts::new(guest, &network));

@@ -57,6 +57,7 @@ impl Fabric {
         let Some(line) = self.lines[port.0 as usize].as_mut() else {
             return impossible!("a change of a link at a port without one");
         };
+        let reconfigured = change.config.is_some();
         if let Some(config) = change.config {
             // Checked when the change was accepted.
             if line.reconfigure(config).is_ok() {
@@ -66,8 +67,12 @@ impl Fabric {
                 }
             }
         }
-        let Some(up) = change.up.filter(|up| line.set_up(*up, now)) else { return };
         let ends = [port.0, line.to];
+        let up = change.up.filter(|up| line.set_up(*up, now));
+        if reconfigured {
+            self.settle_trains();
+        }
+        let Some(up) = up else { return };
         if !up {
             self.departing.remove(&port.0);
         }
@@ -172,6 +177,27 @@ impl Fabric {
         };
         let effects = line.set_queue(new, now, &mut sender);
         self.plan(port.0, effects);
+        self.has_queues = true;
+        self.settle_trains();
         Ok(())
+    }
+
+    /// From now on the frames of a train arrive one by one, each at its own moment, where that can be seen: on each
+    /// line that is faster than another line of the network, and on all where a queue discipline is described. On
+    /// others they go on arriving together, for up to [`crate::LONGEST_TRAIN`]: that costs fewer events.
+    pub fn keep_trains_exact(&mut self) {
+        self.exact_trains = true;
+        self.settle_trains();
+    }
+
+    pub(super) fn settle_trains(&mut self) {
+        if !self.exact_trains {
+            return;
+        }
+        let slowest = self.lines.iter().flatten().filter_map(|line| line.config().slowest_bps()).min();
+        for line in self.lines.iter_mut().flatten() {
+            let faster = line.config().slowest_bps() > slowest;
+            line.set_singly(self.has_queues || faster);
+        }
     }
 }

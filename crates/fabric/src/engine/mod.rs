@@ -218,6 +218,10 @@ pub struct Fabric {
     wall: Time,
     /// The lateness at which lines may be looked at and still catch up, where that was set.
     catch_up: Option<Duration>,
+    /// Trains are told apart where that can be seen; see [`Fabric::keep_trains_exact`].
+    exact_trains: bool,
+    /// A port has a queue discipline that was described.
+    has_queues: bool,
     events: EventQueue,
     nodes: Vec<Node>,
     ports: Vec<Port>,
@@ -250,6 +254,8 @@ impl Fabric {
             now: Time::ZERO,
             wall: Time::ZERO,
             catch_up: None,
+            exact_trains: false,
+            has_queues: false,
             events: EventQueue::new(seed),
             nodes: Vec::new(),
             ports: Vec::new(),
@@ -338,6 +344,8 @@ impl Fabric {
         let back = self.direction(b, a, b_config, b_queue, mtu)?;
         self.lines[a.0 as usize] = Some(forth);
         self.lines[b.0 as usize] = Some(back);
+        self.has_queues |= a_queue.is_some() || b_queue.is_some();
+        self.settle_trains();
         self.links.push(Link { ends: (a, b), up: true });
         self.tree_is_stale = true;
         Ok(LinkId(index(self.links.len() - 1)))

@@ -19,6 +19,11 @@ impl Line {
         self.schedule.set_catch_up(derived.unwrap_or(Duration::MAX));
     }
 
+    /// Has the frames of a train leave one by one, or together for up to [`super::LONGEST_TRAIN`].
+    pub(crate) fn set_singly(&mut self, singly: bool) {
+        self.singly = singly;
+    }
+
     /// Takes over a configuration; `tunnel` stays as it is. Frames whose first bit has left keep the old rate, frames
     /// that have left keep their delay.
     ///

@@ -38,6 +38,11 @@ impl DirectionConfig {
         self.rate_bps.is_some() || self.delivery_trace.is_some()
     }
 
+    /// The bits a second that frames leave with at the least: none by a trace, which may stand still.
+    pub(crate) fn slowest_bps(&self) -> Option<u64> {
+        self.rate_bps.map(Rate::as_bps).or(self.delivery_trace.as_ref().map(|_| 0))
+    }
+
     /// Bytes that a frame of `length` bytes occupies on the wire.
     #[must_use]
     pub fn wire_bytes(&self, length: u64) -> u64 {

@@ -39,7 +39,7 @@ use twinnet_queue::ecn::{is_congested, mark_congestion};
 use twinnet_queue::Backlog;
 
 /// Longest time that a train may occupy a serialiser before it is cut, so that the first of its frames does not wait
-/// for the last: at 1 Gbit/s eight full-size Ethernet frames.
+/// for the last: at 1 Gbit/s eight full-size Ethernet frames. See [`crate::Fabric::keep_trains_exact`].
 pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 
 /// One direction of a link in motion.
@@ -58,6 +58,8 @@ pub const LONGEST_TRAIN: Duration = Duration::from_us(100);
 pub(crate) struct Line {
     pub(crate) to: u32,
     up: bool,
+    /// The frames of a train leave one by one, however short it is.
+    singly: bool,
     /// The queue has been told of a rest.
     rest_is_held: bool,
     /// Until when the serialiser is busy: the end of the last frame's inter-frame gap.
@@ -154,6 +156,7 @@ impl Line {
             essentials: Essentials::of(&config, &impairments),
             config,
             up: true,
+            singly: false,
             longest_frame,
             feed,
             impairments,
@@ -648,7 +651,7 @@ impl Line {
 
     /// Returns how many frames of a train of `frames`, of `wire_bytes` in all, may be sent in one go.
     fn frames_at_once(&mut self, frames: u64, wire_bytes: u64, rate: Rate) -> u64 {
-        if frames == 1 || !self.essentials.transparent {
+        if frames == 1 || self.singly || !self.essentials.transparent {
             return 1;
         }
         let each = wire_bytes.div_ceil(frames);

@@ -346,7 +346,7 @@ impl Connection {
         }
     }
 
-    /// Makes the send buffer as large as twice the congestion window asks for (`tcp_sndbuf_expand`).
+    /// Makes the send buffer as large as two congestion windows, with BBR three, ask for (`tcp_sndbuf_expand`).
     pub(super) fn expand_send_buffer(&mut self) {
         let window = self.congestion_window();
         if self.sent.in_flight() >= window && self.state.is_synchronised() && self.sent.outstanding() > 0 {
@@ -355,7 +355,7 @@ impl Connection {
         // What Linux accounts for a segment: its headers and its keeping, rounded up to a power of two.
         let stored = u64::from(self.segment_bytes + HEADERS_IN_MEMORY).next_power_of_two() + DESCRIPTOR_IN_MEMORY;
         let segments = u64::from(window.max(10).max(self.rack.reordering + 1));
-        let wanted = 2 * segments * stored;
+        let wanted = self.congestion.buffered_windows() * segments * stored;
         self.send_buffer = self.send_buffer.max(wanted.min(self.config.send_buffer[2]));
     }
 }

@@ -201,6 +201,7 @@ impl Connection {
             self.acks.at_once();
         }
         let real = segment.payload.len().min(usize::try_from(kept).unwrap_or(usize::MAX));
+        self.measure_receiver_round_trip(segment, now);
         let inserted = self.incoming.insert(start, &segment.payload[..real], kept - real as u64);
         if let Some(duplicate) = inserted.duplicate.filter(|(from, to)| from < to) {
             self.duplicate = Some(duplicate).filter(|_| self.agreed.sack);
@@ -208,11 +209,14 @@ impl Connection {
             self.acks.at_once();
         }
         if inserted.in_order == 0 {
+            self.early_arrived(segment);
             self.acks.schedule();
             return;
         }
         self.signals.readable = true;
-        self.measure_receiver_round_trip(segment, now);
+        if !self.agreed.timestamps {
+            self.window.round_trip_by_window(self.incoming.next(), now);
+        }
         let push = segment.flags.has(Flags::PSH);
         self.acks.data_arrived(segment.payload_length(), push, self.window.offered(), self.round_trip.timeout(), now);
         if segment.payload_length() >= LEAST_TO_GROW {
@@ -230,16 +234,29 @@ impl Connection {
         }
     }
 
+    /// Data came behind a gap, or once more: the buffer makes room, and the window opens for a sender that selective
+    /// acknowledgements tell of it.
+    fn early_arrived(&mut self, segment: &Segment<'_>) {
+        let length = segment.payload_length();
+        if length >= LEAST_TO_GROW && self.agreed.sack && self.incoming.has_gap() && self.duplicate.is_none() {
+            // The window opens before the segment counts as held.
+            if self.window.grow(self.incoming.held().saturating_sub(u64::from(length))) {
+                self.acks.window_opens();
+            }
+        }
+        self.window.early_data(self.incoming.early_span());
+    }
+
+    /// Measures the round trip by the echo of a timestamp, before `segment` is taken in.
     fn measure_receiver_round_trip(&mut self, segment: &Segment<'_>, now: Time) {
         if !self.agreed.timestamps {
-            self.window.round_trip_by_window(self.incoming.next(), now);
             return;
         }
         let Some(echo) = self.echoed_timestamp.filter(|echo| *echo != self.last_echo_measured) else { return };
         self.last_echo_measured = echo;
         if segment.payload_length() >= self.acks.segment() {
             let elapsed = self.timestamp(now).wrapping_sub(echo);
-            self.window.round_trip(Duration::from_ms(u64::from(elapsed)));
+            self.window.round_trip(Duration::from_ms(u64::from(elapsed)), self.incoming.unread() > 0);
         }
     }
 
@@ -270,7 +287,7 @@ impl Connection {
         if count == 0 {
             return;
         }
-        self.window.owner_read(count, now);
+        self.window.owner_read(count, self.incoming.unread(), self.incoming.early_span(), now);
         let next = self.incoming.next();
         let unacknowledged = next - self.window.offered_from().min(next);
         if self.acks.owner_read(unacknowledged, self.incoming.unread() == 0) {

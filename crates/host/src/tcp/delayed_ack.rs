@@ -13,12 +13,12 @@ const MOST_QUICK: u32 = 16;
 /// may be kept back for (`tcp_comp_sack_nr`).
 const GAP_AT_ONCE: u8 = 3;
 const MOST_COMPRESSED: u8 = 44;
-/// The longest time that a selective acknowledgement is kept back (`tcp_comp_sack_delay_ns`), its part of the round
-/// trip, and how much later Linux's timer may go off (`tcp_comp_sack_slack_ns`), which it does when nothing else
-/// wakes the processor.
+/// The longest time that a selective acknowledgement is kept back (`tcp_comp_sack_delay_ns`), its share of the round
+/// trip in percent (`tcp_comp_sack_rtt_percent`), and how much later Linux's timer may go off
+/// (`tcp_comp_sack_slack_ns`), which it does when nothing else wakes the processor. Values of Linux 7.3.
 const LONGEST_COMPRESSION: Duration = Duration::from_ms(1);
-const ROUND_TRIP_OVER_COMPRESSION: u64 = 20;
-const COMPRESSION_SLACK: Duration = Duration::from_us(100);
+const COMPRESSION_PERCENT: u64 = 33;
+const COMPRESSION_SLACK: Duration = Duration::from_us(10);
 /// The size that is taken for a full segment before one has come (`TCP_MSS_DEFAULT`).
 const FIRST_SEGMENT: u32 = 536;
 
@@ -203,7 +203,7 @@ impl DelayedAck {
             self.now = true;
         } else {
             compression.kept_back += 1;
-            let delay = Duration::from_ps(gap.round_trip.as_ps() / ROUND_TRIP_OVER_COMPRESSION);
+            let delay = Duration::from_ps((gap.round_trip.as_ps() / 100).saturating_mul(COMPRESSION_PERCENT));
             let at = now + delay.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
             compression.deadline.get_or_insert(at);
         }

@@ -95,6 +95,11 @@ impl ReceiveBuffer {
         !self.early.is_empty()
     }
 
+    /// From what is expected next to the end of the last early data; zero without any.
+    pub fn early_span(&self) -> u64 {
+        self.early.last_key_value().map_or(0, |(start, piece)| start + piece.length() - self.next)
+    }
+
     /// Blocks of early data, the latest to change first.
     pub fn blocks(&self) -> &[Option<(u64, u64)>] {
         &self.blocks
@@ -279,6 +284,7 @@ mod tests {
         let inserted = buffer.insert(0, b"", 10);
         assert_eq!(inserted, Inserted { in_order: 17, filled: true, duplicate: None });
         assert_eq!((buffer.blocks()[0], buffer.held()), (Some((20, 25)), 22));
+        assert_eq!(buffer.early_span(), 25 - 17);
         assert_eq!(buffer.insert(19, b"", 3).duplicate, Some((20, 22)));
         assert_eq!(buffer.insert(3, b"", 4).duplicate, Some((3, 7)));
     }

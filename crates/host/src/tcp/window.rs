@@ -16,6 +16,9 @@ const FIRST_SEGMENTS: u64 = 10;
 /// 1448.
 const SEGMENT_OVERHEAD: u64 = 758;
 
+/// A shorter round trip than this makes the buffer grow by less (`tcp_rcvbuf_low_rtt`).
+const LOW_ROUND_TRIP: Duration = Duration::from_ms(1);
+
 /// The window of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
@@ -179,12 +182,14 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// A round trip, told by the echo of a timestamp.
-    pub fn round_trip(&mut self, sample: Duration) {
+    /// A round trip, told by the echo of a timestamp: a shorter one than before counts at once, a longer one by an
+    /// eighth, and not while data waits for the owner (`tcp_rcv_rtt_update`).
+    pub fn round_trip(&mut self, sample: Duration, unread: bool) {
         let sample = sample.as_ps().max(1_000_000_000);
-        if self.round_trip_times_8 == 0 {
-            self.round_trip_times_8 = sample.saturating_mul(8);
-        } else {
+        let times_8 = sample.saturating_mul(8);
+        if self.round_trip_times_8 == 0 || times_8 < self.round_trip_times_8 {
+            self.round_trip_times_8 = times_8;
+        } else if !unread {
             self.round_trip_times_8 = self.round_trip_times_8 - self.round_trip_times_8 / 8 + sample;
         }
     }
@@ -207,29 +212,45 @@ impl ReceiveWindow {
         self.round_since = now;
     }
 
-    /// The owner has read `count` bytes: once a round trip the buffer is made as large as what was read in it asks for
-    /// (`tcp_rcv_space_adjust`).
-    pub fn owner_read(&mut self, count: u64, now: Time) {
+    /// The owner has read `count` bytes, and `unread` wait for it: once a round trip the buffer is made as large as
+    /// what was read in it asks for (`tcp_rcv_space_adjust`). `early` is as in [`Self::early_data`].
+    pub fn owner_read(&mut self, count: u64, unread: u64, early: u64, now: Time) {
         self.read += count;
         let round = self.round_trip_times_8 / 8;
         if round == 0 || (now - self.measured_since).as_ps() < round {
             return;
         }
-        let copied = self.read - self.measured_from;
+        let copied = (self.read - self.measured_from).saturating_sub(unread);
         if copied > self.read_per_round {
-            let mut window = 2 * copied + 16 * self.segment;
-            let growth = u128::from(window) * u128::from(copied - self.read_per_round);
-            let growth = growth / u128::from(self.read_per_round.max(1));
-            window = window.saturating_add(u64::try_from(2 * growth).unwrap_or(u64::MAX));
-            let buffer = (window.saturating_mul(256) / self.ratio).min(self.largest_buffer);
-            if buffer > self.buffer {
-                self.buffer = buffer;
-                self.clamp = (65_535 << self.shift).min(self.space());
-            }
-            self.read_per_round = copied;
+            let before = std::mem::replace(&mut self.read_per_round, copied);
+            self.grow_buffer(before, early);
         }
         self.measured_from = self.read;
         self.measured_since = now;
+    }
+
+    /// Data came behind a gap: what is there by now ends `early` bytes after what is expected next. The buffer makes
+    /// room for it beside what a round trip brings, or a sender in loss recovery would be held back by our window
+    /// (`tcp_data_queue_ofo`, `tcp_rcvbuf_grow`).
+    pub fn early_data(&mut self, early: u64) {
+        self.grow_buffer(self.read_per_round, early);
+    }
+
+    /// Makes the buffer large enough for twice what the owner reads in a round trip, and for a sender that doubles its
+    /// rate (`tcp_rcvbuf_grow`).
+    fn grow_buffer(&mut self, before: u64, early: u64) {
+        let window = u128::from(self.read_per_round) * 2;
+        let round = self.round_trip_times_8 / 8;
+        let growth = match round < LOW_ROUND_TRIP.as_ps() {
+            true => window * u128::from(round) / u128::from(LOW_ROUND_TRIP.as_ps()),
+            false => 2 * window * u128::from(self.read_per_round - before) / u128::from(before.max(1)),
+        };
+        let wanted = (window + growth + u128::from(early)) * 256 / u128::from(self.ratio);
+        let buffer = u64::try_from(wanted).unwrap_or(u64::MAX).min(self.largest_buffer);
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = (65_535 << self.shift).min(self.space());
+        }
     }
 }
 
@@ -263,16 +284,44 @@ mod tests {
     #[test]
     fn the_buffer_follows_what_is_read_in_a_round_trip_up_to_its_limit() {
         let mut window = window();
-        window.round_trip(Duration::from_ms(100));
+        window.round_trip(Duration::from_ms(100), false);
         let mut now = Time::ZERO;
         let mut sizes = Vec::new();
         for _ in 0..12 {
             now += Duration::from_ms(100);
             let read = window.clamp;
-            window.owner_read(read, now);
+            window.owner_read(read, 0, 0, now);
             sizes.push(window.buffer);
         }
         assert!(sizes[0] > 2 * 131_072, "{sizes:?}");
         assert_eq!(sizes[11], 33_554_432);
+    }
+
+    #[test]
+    fn the_buffer_makes_room_for_what_came_behind_a_gap() {
+        let mut window = window();
+        window.round_trip(Duration::from_ms(100), false);
+        window.measure(1448);
+        // Ten segments of 1460 bytes a round trip, twice, and a megabyte: with what storing it costs.
+        window.early_data(1_000_000);
+        assert_eq!(window.buffer, (29_200 + 1_000_000) * 256 / (1448 * 256 / (1448 + 758)));
+        let before = window.buffer;
+        window.early_data(1000);
+        assert_eq!(window.buffer, before, "it never becomes smaller");
+        window.early_data(1 << 40);
+        assert_eq!(window.buffer, 33_554_432);
+    }
+
+    #[test]
+    fn a_shorter_round_trip_counts_at_once_and_a_longer_one_by_an_eighth() {
+        let mut window = window();
+        let mut told = |sample, unread| {
+            window.round_trip(Duration::from_ms(sample), unread);
+            window.measured_round_trip()
+        };
+        assert_eq!(told(100, false), Duration::from_ms(100));
+        assert_eq!(told(180, true), Duration::from_ms(100), "data waits for the owner");
+        assert_eq!(told(180, false), Duration::from_ms(110));
+        assert_eq!(told(40, true), Duration::from_ms(40));
     }
 }

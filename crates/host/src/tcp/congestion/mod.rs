@@ -208,4 +208,9 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     fn rules_recovery(&self) -> bool {
         false
     }
+
+    /// Congestion windows that the send buffer makes room for (`tcp_sndbuf_expand`).
+    fn buffered_windows(&self) -> u64 {
+        2
+    }
 }

@@ -80,13 +80,27 @@ fn selective_after_a_loss(config: &TcpConfig) -> Vec<Time> {
         .collect()
 }
 
+/// Microseconds between neighbours.
+fn gaps_us(moments: &[Time]) -> Vec<u64> {
+    moments.windows(2).map(|pair| (pair[1] - pair[0]).as_ns() / 1000).collect()
+}
+
 #[test]
 fn three_times_a_gap_is_told_of_at_once_and_then_for_several_segments_together() {
-    let moments = selective_after_a_loss(&TcpConfig::default());
-    let gaps: Vec<u64> = moments.windows(2).map(|pair| (pair[1] - pair[0]).as_ns() / 1000).collect();
-    // A twentieth of the round trip and the timer's slack, counted from the first segment that is kept back.
+    // A buffer that cannot grow.
+    let config = TcpConfig { receive_buffer: [4096, 400_000, 400_000], ..TcpConfig::default() };
+    let gaps = gaps_us(&selective_after_a_loss(&config));
+    // A third of the round trip is more than a millisecond: that and the timer's slack, counted from the first segment
+    // that is kept back.
     assert!(gaps[..2].iter().all(|us| (110..=130).contains(us)), "{gaps:?}");
-    assert!(gaps[2..6].iter().all(|us| (650..=800).contains(us)), "{gaps:?}");
+    assert!(gaps[2..6].iter().all(|us| (1010..=1180).contains(us)), "{gaps:?}");
+}
+
+#[test]
+fn while_the_window_opens_each_segment_behind_a_gap_is_told_of_at_once() {
+    // The buffer makes room for what lies behind the gap.
+    let gaps = gaps_us(&selective_after_a_loss(&TcpConfig::default()));
+    assert!(gaps[..20].iter().all(|us| (110..=130).contains(us)), "{gaps:?}");
 }
 
 #[test]

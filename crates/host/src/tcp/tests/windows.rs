@@ -4,6 +4,7 @@ use twinnet_apps::Chunk;
 use twinnet_units::{Duration, Time};
 
 use super::path::{address, Pair};
+use crate::tcp::congestion::Algorithm;
 use crate::tcp::{Connection, TcpConfig};
 
 fn connected(delay: Duration) -> Pair {
@@ -134,6 +135,15 @@ fn the_send_buffer_takes_what_linux_takes_and_tells_of_room() {
     }
     let now = pair.now;
     assert!(pair.signals[0].writable && pair.end(0).send(Chunk::Filler(u64::MAX), now).unwrap() > 0);
+}
+
+#[test]
+fn with_bbr_the_send_buffer_takes_three_windows() {
+    let bbr = TcpConfig { congestion_control: Algorithm::Bbr, ..TcpConfig::default() };
+    let mut pair = Pair::new(&bbr, &TcpConfig::default(), 100, Duration::from_ms(10));
+    pair.connect();
+    let now = pair.now;
+    assert_eq!(pair.end(0).send(Chunk::Filler(u64::MAX), now), Ok(130_560));
 }
 
 #[test]

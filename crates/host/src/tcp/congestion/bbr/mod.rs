@@ -423,4 +423,9 @@ impl CongestionControl for Bbr {
     fn rules_recovery(&self) -> bool {
         true
     }
+
+    /// One more than others: BBR may start up even during recovery (`bbr_sndbuf_expand`).
+    fn buffered_windows(&self) -> u64 {
+        3
+    }
 }
