@@ -36,7 +36,7 @@ PARTS = (
     "policies",
     "abw",
 )
-CAMPAIGNS = ("verdict", "virtual_programs")
+CAMPAIGNS = ("verdict", "virtual_programs", "repeated_programs")
 """Only when they are named: what takes more than half an hour and says nothing about speed, and what needs the guest
 kernel."""
 PARTS_HELP = f"any of: {', '.join(PARTS + CAMPAIGNS)}; all but {', '.join(CAMPAIGNS)} when none is named"

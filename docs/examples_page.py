@@ -37,13 +37,15 @@ ORDER = {
     "real_interface": "A real interface",
     "video_judged": "Video, judged",
     "congestion_controls": "Congestion controls compared",
+    "bbr_by_iperf3": "BBR beside CUBIC, by iperf3 in virtual time",
+    "seed_of_a_bug": "A bug found by its seed",
     "capture_and_analyse": "Capture and analyse",
     "three_factors": "A study with three factors",
     "voice_beside_tcp": "A call beside TCP, with CoDel",
 }
 """The examples in the order of the gallery, with their titles."""
 ARGUMENTS = {"qos_queues": (True,), "router_triangle": (False,), "bufferbloat": None, "open_vswitch": ("own",)}
-ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,), "two_labs": (1,)}
+ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,), "bbr_by_iperf3": (15,), "two_labs": (1,)}
 """What an example's `network` takes for its picture; `None`: a queue."""
 STUDIES = {
     "three_factors": "Two levels of each of three factors: eight combinations, each run twice.",

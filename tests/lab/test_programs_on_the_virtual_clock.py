@@ -28,17 +28,15 @@ def two_hosts(rate: str = "10 Mbit", delay: str = "10 ms") -> tn.Network:
 
 @pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
 def test_each_ping_takes_what_arithmetic_says_and_two_runs_are_one() -> None:
-    def run() -> tuple[list[str], str]:
+    def run() -> tuple[str, str]:
         with two_hosts().simulate(hosts="programs", seed=7) as lab:
-            said = lab["h1"].run("ping -c 5 h2", check=True).stdout
-            return re.findall(r"time=([0-9.]+) ms", said), lab.trace_hash
+            said = lab["h1"].run("ping -4 -c 5 h2", check=True).stdout
+            return re.findall(r"rtt min/avg/max/mdev = ([0-9.]+)/", said)[0], lab.trace_hash
 
-    times, trace = run()
-    # 98 bytes, preamble and check sequence at 10 Mbit/s are 88 us, and the delay is 10 ms; both ways 20.176 ms. Ping
-    # reads its clock before and after, which takes some 5 us each time.
-    assert len(times) == 5
-    assert all(20.17 <= float(one) <= 20.21 for one in times[1:]), times
-    assert run() == (times, trace)
+    least, trace = run()
+    # 98 bytes, preamble and check sequence at 10 Mbit/s are 88 us, and the delay is 10 ms; both ways 20.176 ms.
+    assert 20.176 <= float(least) <= 20.177
+    assert run() == (least, trace)
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
@@ -133,10 +131,39 @@ def test_a_program_that_computes_without_end_is_named_within_five_seconds() -> N
         begin = time.monotonic()
         with pytest.raises(LabError, match=r"computes without end.*these run: h1: sh -c while :; do :; done") as found:
             lab["h1"].run(["sh", "-c", "while :; do :; done"])
-        assert time.monotonic() - begin < 7
+        # The 4.5 s are of a processor, which the guest shares with whatever else runs.
+        assert time.monotonic() - begin < 7 * max(1.0, os.getloadavg()[0])
         assert found.value.name == "ProgramSpins"
         with pytest.raises(LabError, match="computes without end"):
             lab.run_until("100 s")
+
+
+def test_a_program_that_asks_again_and_again_gets_what_it_waits_for() -> None:
+    asks = (
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', 5000))\n"
+        "s.setblocking(False)\nasked = 0\nprint(flush=True)\n"
+        "while True:\n  try:\n    print(s.recv(9).decode(), asked)\n    break\n"
+        "  except BlockingIOError:\n    asked += 1\n"
+    )
+
+    def run() -> tuple[list[str], str]:
+        with two_hosts().simulate(hosts="programs", seed=7) as lab:
+            asking = lab["h1"].popen(["python3", "-c", asks])
+            assert asking.stdout is not None and asking.stdout.read(1) == b"\n"
+            lab["h2"].run(
+                [
+                    "python3",
+                    "-c",
+                    "import socket\n"
+                    f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'news', ('{lab['h1'].ip}', 5000))",
+                ]
+            )
+            return asking.communicate()[0].decode().split(), lab.trace_hash
+
+    (said, asked), trace = run()
+    # The datagram takes 10 ms, and each question 0.2 us.
+    assert said == "news" and 15_000 < int(asked) < 100_000
+    assert run() == ([said, asked], trace)
 
 
 def test_idle_hosts_cost_no_real_time() -> None:

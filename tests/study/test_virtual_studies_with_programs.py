@@ -124,6 +124,26 @@ def test_fetches_and_pings_beside_models_take_what_arithmetic_says(tmp_path: Pat
         assert page["payload_bytes"] == 500_000 and 1.06 < took_s < 1.3
 
 
+@needs_a_kernel
+@needs("iperf3")
+def test_the_accuracy_of_senders_is_that_of_their_timers_and_the_same_twice(tmp_path: Path) -> None:
+    def sent(out: Path) -> dict[str, tuple[str, list[float | None]]]:
+        chosen = ["--preset", "tiny", "--set", "levels.generator=twinnet iperf3", "--clock", "virtual", "--no-report"]
+        assert command_line(["run", "sending-accuracy", *chosen, "--out", str(out)]) == 0
+        found: dict[str, tuple[str, list[float | None]]] = {}
+        for path in (out / "sending-accuracy").glob("*/run.json"):
+            gaps = pl.read_parquet(path.parent / "flows.parquet")["gap_std_ms"].to_list()
+            found[path.parent.name] = (json.loads(path.read_text())["trace_hash"], gaps)
+        return found
+
+    once = sent(tmp_path / "one")
+    assert len(once) == 4
+    assert sent(tmp_path / "two") == once
+    ours = [gap for name, (_, gaps) in once.items() if name.startswith("twinnet-") for gap in gaps if gap is not None]
+    # No machine is late: what is left is what readings of the clock and system calls take.
+    assert len(ours) == 2 and all(0 < gap < 0.005 for gap in ours), ours
+
+
 def test_a_host_for_apps_and_programs_and_limits_of_the_processor_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

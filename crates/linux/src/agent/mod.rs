@@ -66,8 +66,8 @@ impl Agent {
     /// # Errors
     /// As [`Agent::start`].
     pub fn start_on_machine(clock: LabClock) -> io::Result<Self> {
-        let (hosts, waiting) = (vec![MACHINE.to_owned()], Waiting::on_machine());
-        Self::start_in(clock, hosts, Namespaces::of_machine(), waiting)
+        let waiting = if time_is_virtual() { Waiting::in_virtual_time() } else { Waiting::on_machine() };
+        Self::start_in(clock, vec![MACHINE.to_owned()], Namespaces::of_machine(), waiting)
     }
 
     fn start_in(clock: LabClock, names: Vec<String>, namespaces: Namespaces, waiting: Waiting) -> io::Result<Self> {
@@ -173,6 +173,12 @@ fn refuse(command: Command) {
         "the agent that runs apps has ended",
         "stop the lab and start it anew",
     )));
+}
+
+/// Returns `true` in a guest whose kernel travels in time.
+fn time_is_virtual() -> bool {
+    let clock = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    clock.is_ok_and(|name| name.starts_with("time-travel"))
 }
 
 /// Timers of this thread fire when they are due, not up to 50 us later.

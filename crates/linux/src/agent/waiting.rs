@@ -53,6 +53,8 @@ pub struct Waiting {
     looked: Time,
     /// Keeps a lab's agent that is real-time from taking its whole processor.
     breaks: Option<Breaks>,
+    /// The longest spin where the thread is not on the machine itself.
+    spin: Duration,
 }
 
 /// A scheduling class that the thread may ask of the kernel when another takes its processor away, in this order.
@@ -80,7 +82,13 @@ struct OnMachine {
 impl Waiting {
     /// In a lab.
     pub fn in_lab() -> Self {
-        Self { machine: None, processor: ProcessorWait::default(), looked: Time::ZERO, breaks: None }
+        Self { machine: None, processor: ProcessorWait::default(), looked: Time::ZERO, breaks: None, spin: SPIN_IN_LAB }
+    }
+
+    /// In a guest whose time goes on by what is waited for: no sleep ends late, and a spin is the only thing that
+    /// could make one.
+    pub fn in_virtual_time() -> Self {
+        Self { spin: Duration::ZERO, ..Self::in_lab() }
     }
 
     /// On the machine itself. [`Waiting::begin`] follows in the thread.
@@ -93,7 +101,7 @@ impl Waiting {
             standing: Standing::Ordinary,
             wakefulness: Wakefulness::new(true),
         };
-        Self { machine: Some(machine), processor: ProcessorWait::default(), looked: Time::ZERO, breaks: None }
+        Self { machine: Some(machine), ..Self::in_lab() }
     }
 
     /// Returns `true` if this is the machine itself.
@@ -147,7 +155,7 @@ impl Waiting {
     pub fn until(&mut self, wake: Time, clock: LabClock) -> Next {
         let mut now = clock.now();
         let left = wake.since(now);
-        let spin = self.machine.as_ref().map_or(SPIN_IN_LAB, |machine| machine.spin(now));
+        let spin = self.machine.as_ref().map_or(self.spin, |machine| machine.spin(now));
         if let Some(machine) = &mut self.machine {
             machine.wakefulness.keep(spin < left && left < KEPT_AWAKE);
         }

@@ -57,6 +57,10 @@ pub struct GuestSettings {
     pub begins_s: u64,
     /// The longest that programs may compute without virtual time going on, in seconds of processor time.
     pub patience_s: f64,
+    /// The virtual time that each reading of the clock takes, in nanoseconds.
+    pub clock_reading_ns: u64,
+    /// The virtual time that each system call takes, in nanoseconds.
+    pub system_call_ns: u64,
 }
 
 /// A kernel that runs. It ends when this is dropped, and when this process dies.
@@ -303,12 +307,14 @@ fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<St
     let memory = settings.memory_bytes >> 20;
     let mut arguments: Vec<String> = [
         "rootfstype=hostfs root=/dev/root ro console=tty0 con=null con0=null,fd:1 con1=null,fd:1 quiet panic=-1",
-        "seccomp=on ttcost=5000",
+        "seccomp=on",
     ]
     .iter()
     .flat_map(|words| words.split(' '))
     .map(str::to_owned)
     .collect();
+    arguments.push(format!("ttcost={}", settings.clock_reading_ns));
+    arguments.push(format!("ttsyscall={}", settings.system_call_ns));
     arguments.push(format!("init=/proc/self/cwd/{INIT}"));
     arguments.push(format!("mem={memory}M"));
     arguments.push(format!("rngseed={seed}"));

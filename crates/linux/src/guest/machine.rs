@@ -20,8 +20,10 @@ use crate::service::LabError;
 
 /// The time of one wait, after which the caller may look up.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// The longest that the guest runs by itself, in nanoseconds of virtual time: so that one that never waits is seen.
-const LONGEST_RUN_NS: u64 = 100_000_000;
+/// The longest that the guest runs by itself, in nanoseconds of virtual time: so that one that never waits is seen. It
+/// is short, so that programs which compute for long and make some hundred system calls are known from those that
+/// never let time go on.
+const LONGEST_RUN_NS: u64 = 100_000;
 /// The lab begins at a multiple of this, in nanoseconds of the guest's time. Programs take a monotonic clock below 1 s
 /// for one that was not set.
 const BEGINS_NS: u64 = 10_000_000_000;
