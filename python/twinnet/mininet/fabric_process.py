@@ -162,15 +162,16 @@ class FabricProcess:
             if "up" in link and any(one is intf for one in ends):
                 self.lab.request("link.set", link=number, set={"up": link["up"]})
 
-    def counters(self, plan: Plan, intf: Intf) -> dict[str, int]:
-        """Return the counters of the line that begins at `intf`."""
+    def port_row(self, plan: Plan, intf: Intf) -> dict[str, Any]:
+        """Return the counters of the line that begins at `intf` and of the classes of its queue, in the form of the
+        lab protocol."""
         for link, (at_b, at_a, _, _) in zip(self.spec["links"], plan.links(), strict=False):
             for sender, end in ((at_b, "b"), (at_a, "a")):
                 if sender is intf:
                     node = next(node for node in self.spec["nodes"] if node["name"] == link[end]["node"])
                     port = node["ports"][link[end]["port"]]["name"]
                     rows = self.lab.request("ports")
-                    return dict(next(row["counters"] for row in rows if row["port"] == port))
+                    return dict(next(row for row in rows if row["port"] == port))
         return {}
 
     def line_counters(self) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
