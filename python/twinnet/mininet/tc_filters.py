@@ -17,8 +17,10 @@ __all__ = ["Filter", "read_filter"]
 
 _ETHER_TYPES = {"ip": 0x0800, "ipv4": 0x0800, "ipv6": 0x86DD, "arp": 0x0806, "all": None}
 _PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmp6": 58, "sctp": 132}
-_SPELLINGS = {"parent": "parent", "handle": "handle", "protocol": "protocol", "proto": "protocol"}
-_SPELLINGS |= dict.fromkeys(("prio", "pref", "preference", "priority"), "prio")
+_SPELLINGS = {
+    **{"parent": "parent", "handle": "handle", "protocol": "protocol", "proto": "protocol"},
+    **dict.fromkeys(("prio", "pref", "preference", "priority"), "prio"),
+}
 _PRIORITY_STEP, _FIRST_PRIORITY = 1, 49152
 """A filter without a priority goes before all that are there (``tcf_auto_prio`` in Linux ``net/sched/cls_api.c``)."""
 
@@ -96,14 +98,14 @@ def read_filter(words: list[str], there: list[Filter]) -> Filter:
     flowid = after(given, "flowid", "classid")
     if flowid is None:
         raise LineRefused("a filter needs flowid")
-    header = {"u32": _u32, "flower": _flower, "matchall": lambda _words, _protocol: []}[kind](given, protocol)
+    header = _u32(given) if kind == "u32" else _flower(given, protocol) if kind == "flower" else []
     lowest = min((one.priority for one in there), default=_FIRST_PRIORITY + _PRIORITY_STEP)
     priority = int(settings["prio"], 0) if settings["prio"] else lowest - _PRIORITY_STEP
     number = max((one.number for one in there if one.priority == priority), default=0x7FF) + 1
     return Filter(settings["parent"], protocol, priority, kind, flowid, tuple(header), number)
 
 
-def _u32(words: list[str], _protocol: str) -> list[dict[str, int]]:
+def _u32(words: list[str]) -> list[dict[str, int]]:
     """The words of the header that the selectors of ``u32`` compare."""
     found: list[dict[str, int]] = []
     given = list(words)
