@@ -18,7 +18,10 @@ __all__ = ["Filter", "read_filter"]
 _ETHER_TYPES = {"ip": 0x0800, "ipv4": 0x0800, "ipv6": 0x86DD, "arp": 0x0806, "all": None}
 _PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmp6": 58, "sctp": 132}
 _SPELLINGS = {
-    **{"parent": "parent", "handle": "handle", "protocol": "protocol", "proto": "protocol"},
+    "parent": "parent",
+    "handle": "handle",
+    "protocol": "protocol",
+    "proto": "protocol",
     **dict.fromkeys(("prio", "pref", "preference", "priority"), "prio"),
 }
 _PRIORITY_STEP, _FIRST_PRIORITY = 1, 49152
