@@ -249,7 +249,8 @@ class Fabric:
             flows = self._process.flows() if self._process is not None else {}
             if self._process is not None:
                 self._keep_record(self._process)
-                self._process.end()
+                # Two fabrics at the same interfaces would both forward.
+                self._process.end(wait=bool(plan.switches or plan.lines))
                 self._process = None
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")

@@ -198,10 +198,14 @@ class FabricProcess:
                     wanted = queue or one["queue"] or _USUAL_QUEUE
                     self.lab.request("queues.set", node=node["name"], port=index, queue=wanted)
 
-    def end(self) -> None:
-        """End the lab process, and wait until it is gone."""
+    def end(self, wait: bool = True) -> None:
+        """End the lab process. With `wait` it is gone afterwards; otherwise it goes beside what this process does
+        next: the kernel takes milliseconds to close the socket at each interface."""
         self._ended.set()
         self._doors.end()
         for node in self.spec["nodes"]:
             debug(f"*** {self.name}: {node['kind']} {node['name']} goes\n")
-        self._process.end(_PATIENCE_S)
+        if wait:
+            self._process.end(_PATIENCE_S)
+        else:
+            threading.Thread(target=self._process.end, args=(_PATIENCE_S,), daemon=True).start()
