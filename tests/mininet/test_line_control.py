@@ -31,6 +31,9 @@ class Line:
         dropped = {"dropped_overlimit": 5, "lost": 1}
         return {"link_bytes": 3000, "frames": 2, "backlog_bytes": 1514, "backlog_frames": 1, **dropped}
 
+    def classes(self, _intf: Any) -> list[dict[str, Any]]:
+        return []
+
     def shaping_changed(self, _intf: Any) -> None:
         self.followed += 1
 
@@ -50,7 +53,9 @@ def test_the_second_backlog_of_a_shaped_line_is_that_of_netem() -> None:
         " Sent 3000 bytes 2 pkt (dropped 6, overlimits 0 requeues 0) \n"
         " backlog 1514b 1p requeues 0\n"
     )
-    assert lines.run(["class", "show", "dev", "x"]).startswith("class htb 5:1 root prio 0 rate 10Mbit ceil 10Mbit ")
+    assert lines.run(["class", "show", "dev", "x"]).startswith(
+        "class htb 5:1 root leaf 10: prio 0 rate 10Mbit ceil 10Mbit "
+    )
     assert control()[0].run(["qdisc", "show", "dev", "x"]) == "qdisc noqueue 0: root refcnt 2 \n"
 
 
@@ -72,7 +77,8 @@ def test_the_second_backlog_of_a_shaped_line_is_that_of_netem() -> None:
                 "class add dev x parent 1: classid 1:10 htb rate 2mbit ceil 3mbit",
                 "qdisc add dev x parent 1:10 handle 20: netem delay 5ms",
             ],
-            Shaping(3, "5ms"),
+            # Nobody is above the class from whom it could borrow up to its ceiling.
+            Shaping(2, "5ms"),
         ),
         (
             ["qdisc add dev x root netem delay 1ms", "qdisc change dev x root netem delay 2ms"],
@@ -111,7 +117,9 @@ def test_deleting_the_root_takes_all_below_it_away() -> None:
         ("qdisc del dev x root", "Cannot delete qdisc"),
         ("qdisc change dev x root netem delay 1ms", "Qdisc not found"),
         ("qdisc add dev x ingress", "ingress is not there"),
-        ("filter add dev x parent 1: protocol ip u32 match ip dst 1.2.3.4 flowid 1:1", "filters"),
+        ("filter add dev x parent 1: protocol ip u32 match ip dst 1.2.3.4 flowid 1:1", "Parent Qdisc doesn't exist"),
+        ("-j qdisc show dev x", "tc -j is not there"),
+        ("qdisc add dev x root codel buckets 5", 'What is "buckets"? Our codel has limit, target, interval, ecn'),
         ("class add dev x parent 1: classid 1:1 htb rate 1mbit", "Failed to find qdisc"),
         ("qdisc turn dev x root netem", '"turn" is unknown'),
     ],

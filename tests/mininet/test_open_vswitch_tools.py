@@ -72,11 +72,43 @@ def test_rows_of_qos_become_queues_of_a_port(database: SwitchDatabase) -> None:
     assert database.run(["list", "qos"]) == ""
 
 
+def test_rows_of_qos_may_have_bursts_priorities_and_other_types(database: SwitchDatabase) -> None:
+    line = (
+        "set port s1-eth1 qos=@q -- --id=@q create qos type=linux-htb other-config={max-rate=10000000} queues={1=@a} "
+        "-- --id=@a create queue other-config={max-rate=8000000,burst=80000,priority=2}"
+    )
+    qos = database.run(line.split()).split()[0]
+    first = database.fabric.queues["s1-eth1"]["queues"]["1"]
+    assert (first["burst_bytes"], first["priority"]) == (10_000, 2)
+    assert database.run(["get", "port", "s1-eth1", "qos"]) == f"{qos}\n"
+    database.run(["set", "qos", qos, "type=linux-hfsc"])
+    # linux-hfsc has no priorities.
+    assert "priority" not in database.fabric.queues["s1-eth1"]["queues"]["1"]
+    database.run(["remove", "port", "s1-eth1", "qos", qos])
+    assert database.fabric.queues == {}
+    assert "qos                 : []" in database.run(["list", "port", "s1-eth1"])
+    line = "set port s1-eth2 qos=@p -- --id=@p create qos type=egress-policer other-config:cir=125000"
+    with pytest.raises(Refused, match="needs other_config:cbs"):
+        database.run(line.split())
+    database.run([*line.split(), "other-config:cbs=15000"])
+    policer = database.fabric.queues["s1-eth2"]
+    assert (policer["rate_bps"], policer["burst_bytes"], policer["queue"]["limit_frames"]) == (1_000_000, 15_000, 1)
+
+
+def test_a_manager_is_kept_and_told_to_have_no_server(database: SwitchDatabase) -> None:
+    database.run(["set-manager", "ptcp:6632"])
+    assert database.run(["get-manager"]) == "ptcp:6632\n"
+    assert "no OVSDB server" in database.notes[0]
+    database.run(["del-manager"])
+    assert database.run(["get-manager"]) == ""
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
         ("br-exists s9", "no bridge named s9"),
         ("set port s1-eth1 tag=5", "our switches have no tag"),
+        ("clear port nosuch qos", "no port named nosuch"),
         ("set port nosuch qos=x", "no port named nosuch"),
         ("set port s1-eth1 qos=x", 'no row "x"'),
         ("nonsense", "unknown command 'nonsense'"),

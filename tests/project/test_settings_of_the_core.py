@@ -34,6 +34,14 @@ def in_cbq(spec: Spec) -> Spec:
     return {"kind": "cbq", "rate_bps": 10**15, "classes": {"1": spec}}
 
 
+def in_classify(spec: Spec) -> Spec:
+    return {"kind": "classify", "rules": [spec], "queue": {"kind": "codel"}}
+
+
+def in_rule(spec: Spec) -> Spec:
+    return in_classify({"number": 1, "header": [spec]})
+
+
 # Each class, how its spec stands in a whole configuration, and an example with nothing that may be left out.
 QUEUES: list[tuple[type[Described], Wrap, Described]] = [
     (qos.Fifo, alone, qos.Fifo()),
@@ -50,6 +58,9 @@ QUEUES: list[tuple[type[Described], Wrap, Described]] = [
     (qos.Pie, alone, qos.Pie()),
     (qos.Cbq, alone, qos.Cbq("1 Mbit", {0: qos.CbqClass("1 kbit")})),
     (qos.CbqClass, in_cbq, qos.CbqClass("1 kbit")),
+    (qos.Classify, alone, qos.Classify([], queue=qos.Fifo())),
+    (qos.ClassifyRule, in_classify, qos.ClassifyRule(1)),
+    (qos.HeaderMatch, in_rule, qos.HeaderMatch(0, 0, 0)),
 ]
 NARROWER = {(qos.Fifo, "limit"), (qos.Fifo, "limit_frames"), (qos.Tbf, "burst"), (qos.HtbQueue, "burst")}
 """Where Python stops before the core: at 10^12 bytes or 10^8 frames, more than any machine could hold."""
@@ -68,6 +79,9 @@ def accepted(spec: Spec) -> bool:
 def written_out(wrap: Wrap, spec: Spec) -> Spec:
     """What the core makes of `spec`, where it stands in the whole."""
     whole = json.loads(_core.check_queue(json.dumps(wrap(spec))))
+    if wrap in (in_classify, in_rule):
+        (rule,) = whole["rules"]
+        return rule if wrap is in_classify else rule["header"][0]
     if wrap is in_drr:
         return whole["classes"][0]
     return whole["queues"]["0"] if wrap is in_htb else whole["classes"]["1"] if wrap is in_cbq else whole

@@ -24,10 +24,12 @@ const CHOICES: [(&str, &str); 7] = [
 ];
 
 /// Types with one form: the type, its group, and its kind there.
-const RECORDS: [(&str, &str, &str); 44] = [
+const RECORDS: [(&str, &str, &str); 46] = [
     ("DrrClassConfig", "queue_class", "drr"),
     ("HtbQueueConfig", "queue_class", "htb"),
     ("CbqClassConfig", "queue_class", "cbq"),
+    ("ClassifyRule", "queue_class", "classify"),
+    ("HeaderMatch", "queue_class", "header"),
     ("OnOff", "traffic_part", "on_off"),
     ("VideoModel", "traffic_part", "video_model"),
     ("ToldFlow", "traffic_part", "told_flow"),

@@ -246,6 +246,9 @@ fn disciplines_keep_to_the_ranges_that_are_told() {
             "tbf" => vec![of(json!({"kind": "tbf", "rate_bps": 1, "burst_bytes": 2000}))],
             "htb" => vec![of(json!({"kind": "htb", "rate_bps": 1, "queues": {"0": {}}}))],
             "cbq" => vec![of(json!({"kind": "cbq", "rate_bps": 1, "classes": {"0": {"rate_bps": 1}}, "gain": 1}))],
+            "classify" => {
+                vec![of(json!({"kind": "classify", "rules": [], "otherwise": 1, "queue": {"kind": "codel"}}))]
+            }
             // The thresholds follow each other: each is asked for beside others that leave it room.
             "red" => vec![
                 of(json!({"kind": "red", "min_bytes": null, "max_bytes": 2, "limit_bytes": null})),
@@ -279,6 +282,12 @@ fn disciplines_keep_to_the_ranges_that_are_told() {
         "queues": {"0": {"min_rate_bps": 1, "burst_bytes": 2000, "priority": 1}, "1": {"max_rate_bps": 1}}});
     let ways = ["/queues/0", "/queues/1"].map(|way| Place { accepts: a_queue, whole: htb.clone(), way });
     hold_to_their_ranges("htb", &classes["htb"], &ways);
+    let classify = json!({"kind": "classify", "queue": {"kind": "codel"},
+        "rules": [{"number": 1, "ether_type": 2048, "header": [{"at": 1, "mask": 1, "value": 1}]}]});
+    for (kind, way) in [("classify", "/rules/0"), ("header", "/rules/0/header/0")] {
+        let place = Place { accepts: a_queue, whole: classify.clone(), way };
+        hold_to_their_ranges(kind, &classes[kind], &[place]);
+    }
     let cbq = json!({"kind": "cbq", "rate_bps": RATE,
         "classes": {"0": {"rate_bps": 1, "priority": 1, "burst_frames": 1}}});
     let mut fields = classes["cbq"].clone();

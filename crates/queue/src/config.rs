@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use twinnet_units::random::{stream, Rng};
 
 use super::cbq::CbqConfig;
+use super::classify::ClassifyConfig;
 use super::codel::CodelConfig;
 use super::fq_codel::FqCodelConfig;
 use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
@@ -111,6 +112,8 @@ pub enum QueueConfig {
     Pie(PieConfig),
     /// Class-based queueing.
     Cbq(CbqConfig),
+    /// Classes by the bytes of the header.
+    Classify(ClassifyConfig),
 }
 
 /// One class of deficit round robin.
@@ -241,6 +244,7 @@ impl QueueConfig {
             Self::FqCodel(config) => config.build_at(path, site),
             Self::Pie(config) => config.build_at(path, site),
             Self::Cbq(config) => config.build_at(path, depth, site),
+            Self::Classify(config) => config.build_at(path, depth, site),
         }
     }
 }
@@ -371,6 +375,11 @@ mod tests {
                 r#""priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","#,
                 r#""limit_frames":10}}},"gain":5,"link_sharing":"formal"}"#,
             ),
+            concat!(
+                r#"{"kind":"classify","rules":[{"number":1,"ether_type":2048,"header":[{"at":20,"mask":65535,"#,
+                r#""value":80}]},{"number":2,"ether_type":null,"header":[]}],"otherwise":null,"#,
+                r#""queue":{"kind":"fifo","limit_frames":10}}"#,
+            ),
         ] {
             let config: QueueConfig = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&config).unwrap(), text);
@@ -421,6 +430,18 @@ mod tests {
             (r#"{"kind":"pie","update_ps":999999999}"#, "queue.update_ps", "999999999"),
             (r#"{"kind":"cbq","rate_bps":9,"classes":{"3":{"rate_bps":10}}}"#, "queue.classes.3.rate_bps", "10 bit/s"),
             (r#"{"kind":"cbq","rate_bps":9,"classes":{"3":{"rate_bps":9}},"gain":17}"#, "queue.gain", "17"),
+            (
+                r#"{"kind":"classify","rules":[{"number":1,"ether_type":5}],"queue":{"kind":"codel"}}"#,
+                "queue.rules.0.ether_type",
+                "5",
+            ),
+            (
+                r#"{"kind":"classify","rules":[{"number":1,"header":[{"at":253,"mask":0,"value":0}]}],
+                "queue":{"kind":"codel"}}"#,
+                "queue.rules.0.header.0.at",
+                "253",
+            ),
+            (r#"{"kind":"classify","rules":[],"queue":{"kind":"fifo"}}"#, "queue.queue", "a fifo without a limit"),
         ];
         for (json, path, value) in cases {
             let error = error_of(json);

@@ -28,6 +28,7 @@
 mod bucket;
 mod cbq;
 mod class;
+mod classify;
 mod codel;
 mod config;
 mod drr;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use bucket::TokenBucket;
 pub use cbq::{Cbq, CbqClassConfig, CbqConfig};
+pub use classify::{Classify, ClassifyConfig, ClassifyRule, HeaderMatch};
 pub use codel::{Codel, CodelConfig};
 pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, Site};
 pub use drr::Drr;

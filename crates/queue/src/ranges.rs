@@ -90,6 +90,14 @@ pub(super) fn check_count(path: &str, count: usize) -> Result<(), QueueError> {
     refuse(path, format!("{count} entries"), format!("1 to {MOST_CLASSES} entries"))
 }
 
+/// Checks how many entries there are of what may be none.
+pub(super) fn check_at_most(path: &str, count: usize, most: usize) -> Result<(), QueueError> {
+    if count <= most {
+        return Ok(());
+    }
+    refuse(path, format!("{count} entries"), format!("at most {most} entries"))
+}
+
 pub(super) fn refuse<T>(path: &str, value: impl Into<String>, allowed: impl Into<String>) -> Result<T, QueueError> {
     Err(QueueError { path: path.to_owned(), value: value.into(), allowed: allowed.into() })
 }

@@ -134,7 +134,12 @@ class Fabric:
         """Return the counters of the line that begins at `intf`, in the form of the lab protocol; none where it does
         not run."""
         process = self.process
-        return process.counters(self._plan(), intf) if process is not None else {}
+        return dict(process.port_row(self._plan(), intf).get("counters", {})) if process is not None else {}
+
+    def classes(self, intf: Intf) -> list[dict[str, Any]]:
+        """Return the counters of the classes of the queue at `intf`, in the form of the lab protocol."""
+        process = self.process
+        return process.port_row(self._plan(), intf).get("classes", []) if process is not None else []
 
     def is_connected(self, switch: str) -> bool:
         """Return whether `switch` has agreed on a version with a controller."""
@@ -244,7 +249,8 @@ class Fabric:
             flows = self._process.flows() if self._process is not None else {}
             if self._process is not None:
                 self._keep_record(self._process)
-                self._process.end()
+                # Two fabrics at the same interfaces would both forward.
+                self._process.end(wait=bool(plan.switches or plan.lines))
                 self._process = None
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")

@@ -162,15 +162,15 @@ class FabricProcess:
             if "up" in link and any(one is intf for one in ends):
                 self.lab.link_set(link=number, set={"up": link["up"]})
 
-    def counters(self, plan: Plan, intf: Intf) -> dict[str, int]:
-        """Return the counters of the line that begins at `intf`."""
+    def port_row(self, plan: Plan, intf: Intf) -> dict[str, Any]:
+        """Return the counters of the line that begins at `intf` and of the classes of its queue, in the form of the
+        lab protocol."""
         for link, (at_b, at_a, _, _) in zip(self.spec["links"], plan.links(), strict=False):
             for sender, end in ((at_b, "b"), (at_a, "a")):
                 if sender is intf:
                     node = next(node for node in self.spec["nodes"] if node["name"] == link[end]["node"])
                     port = node["ports"][link[end]["port"]]["name"]
-                    rows = self.lab.ports()
-                    return cast("dict[str, int]", next(row["counters"] for row in rows if row["port"] == port))
+                    return dict(next(row for row in self.lab.ports() if row["port"] == port))
         return {}
 
     def line_counters(self) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
@@ -197,10 +197,14 @@ class FabricProcess:
                     wanted = queue or one["queue"] or _USUAL_QUEUE
                     self.lab.queues_set(node=node["name"], port=index, queue=wanted)
 
-    def end(self) -> None:
-        """End the lab process, and wait until it is gone."""
+    def end(self, wait: bool = True) -> None:
+        """End the lab process. With `wait` it is gone afterwards; otherwise it goes beside what this process does
+        next: the kernel takes milliseconds to close the socket at each interface."""
         self._ended.set()
         self._doors.end()
         for node in self.spec["nodes"]:
             debug(f"*** {self.name}: {node['kind']} {node['name']} goes\n")
-        self._process.end(_PATIENCE_S)
+        if wait:
+            self._process.end(_PATIENCE_S)
+        else:
+            threading.Thread(target=self._process.end, args=(_PATIENCE_S,), daemon=True).start()

@@ -29,6 +29,8 @@ _REQUEST_BYTES = 1 << 20
 _serving: set[int] = set()
 _OF_COMMANDS = ("--id=", "--may-exist", "--if-exists", "--all", "--columns")
 _OPTIONS_WITH_VALUES = ("-t", "--timeout", "--db")
+_SHALLOWEST_BURST_BYTES = 1518
+_LAST_PRIORITY = 7
 _IGNORED_COLUMNS = ("datapath_type", "datapath-type", "stp_enable", "rstp_enable", "mcast_snooping_enable")
 
 
@@ -48,11 +50,17 @@ class SwitchDatabase:
         Rows of the tables QoS and Queue, by identifier.
     port_qos
         The row of the table QoS of each port.
+    managers
+        What ``set-manager`` was given.
+    notes
+        What is to be told beside the answer to the command line that is being done.
     """
 
     fabric: Fabric
     rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     port_qos: dict[str, str] = field(default_factory=dict[str, str])
+    managers: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
 
     def run(self, arguments: list[str]) -> str:
         """Do a whole command line, and return what it prints; raises :class:`Refused`."""
@@ -195,6 +203,16 @@ class SwitchDatabase:
     def _do_del_controller(self, words: list[str], _options: list[str]) -> None:
         self._do_set_controller(words[:1], [])
 
+    def _do_set_manager(self, words: list[str], _options: list[str]) -> None:
+        self.managers = list(words)
+        self.notes.append("no OVSDB server answers at a manager here; ovs-vsctl works without one")
+
+    def _do_get_manager(self, _words: list[str], _options: list[str]) -> str:
+        return "".join(f"{target}\n" for target in self.managers)
+
+    def _do_del_manager(self, _words: list[str], _options: list[str]) -> None:
+        self.managers = []
+
     def _do_set_fail_mode(self, words: list[str], _options: list[str]) -> None:
         if words[1] not in ("secure", "standalone"):
             raise Refused('fail-mode must be "secure" or "standalone"')
@@ -270,8 +288,13 @@ class SwitchDatabase:
         """Give the port the queues of its row of QoS, as Open vSwitch's linux-htb."""
         row = self._rows(self.port_qos[port])
         kind = row.get("type", "linux-htb")
-        if kind != "linux-htb":
-            raise Refused(f"a QoS of type {kind} is not there; our switches have linux-htb")
+        if kind == "egress-policer":
+            self.fabric.set_queue(port, _policer(row))
+            return
+        if kind not in ("linux-htb", "linux-hfsc"):
+            raise Refused(
+                f"a QoS of type {kind} is not there; our switches have linux-htb, linux-hfsc and egress-policer"
+            )
         ceiling = int(row.get("other_config:max-rate", 10**9))
         queues: dict[str, Any] = {}
         for column, value in row.items():
@@ -279,12 +302,22 @@ class SwitchDatabase:
                 queue = self._rows(value)
                 most = int(queue.get("other_config:max-rate", ceiling))
                 least = min(int(queue.get("other_config:min-rate", 12_000)), most, ceiling)
-                queues[column.split(":")[1]] = {"min_rate_bps": least, "max_rate_bps": min(most, ceiling)}
+                promised: dict[str, Any] = {"min_rate_bps": least, "max_rate_bps": min(most, ceiling)}
+                if "other_config:burst" in queue:
+                    bits = int(queue["other_config:burst"])
+                    promised["burst_bytes"] = max(bits // 8, _SHALLOWEST_BURST_BYTES)
+                if kind == "linux-htb" and "other_config:priority" in queue:
+                    promised["priority"] = min(int(queue["other_config:priority"]), _LAST_PRIORITY)
+                queues[column.split(":")[1]] = promised
         queues.setdefault("0", {"min_rate_bps": min(12_000, ceiling), "max_rate_bps": ceiling})
         self.fabric.set_queue(port, {"kind": "htb", "rate_bps": ceiling, "queues": queues})
 
+    def _do_remove(self, words: list[str], options: list[str]) -> None:
+        self._do_clear(words[:3], options)
+
     def _do_clear(self, words: list[str], _options: list[str]) -> None:
         if words[0].lower() == "port" and "qos" in words[2:]:
+            self._port(words[1])
             if self.port_qos.pop(words[1], None) is not None:
                 self.fabric.set_queue(words[1], None)
         else:
@@ -303,6 +336,9 @@ class SwitchDatabase:
         if table in ("qos", "queue"):
             rows = {key: row for key, row in self.rows.items() if row["table"] == table}
             return "\n".join(_record({"_uuid": key, **row}) for key, row in rows.items())
+        if table in ("port", "interface", "iface"):
+            names = words[1:] or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
+            return "\n".join(_record(self._port_row(name)) for name in names)
         if table in ("bridge", "br"):
             plans = [plan for plan in self.fabric.switches() if len(words) < 2 or plan.name == words[1]]
             return "\n".join(_record(self._bridge_row(plan)) for plan in plans)
@@ -313,6 +349,11 @@ class SwitchDatabase:
         row |= {"datapath_id": f'"{plan.dpid:016x}"', "protocols": f"[{', '.join(plan.protocols)}]"}
         return {**row, "controller": f"[{', '.join(f'{plan.name}.{at}' for at in range(len(plan.controllers)))}]"}
 
+    def _port_row(self, name: str) -> dict[str, Any]:
+        _, number = self._port(name)
+        row = {"_uuid": uuid.uuid5(uuid.NAMESPACE_OID, name), "name": name, "ofport": number}
+        return {**row, "qos": self.port_qos.get(name, "[]")}
+
     def _do_get(self, words: list[str], _options: list[str]) -> str:
         table, record, columns = words[0].lower(), words[1], words[2:]
         if table == "controller":
@@ -321,13 +362,23 @@ class SwitchDatabase:
         elif table in ("bridge", "br"):
             row = self._bridge_row(self._bridge(record))
         elif table in ("interface", "iface", "port"):
-            row = {"name": record, "ofport": self._port(record)[1]}
+            row = self._port_row(record)
         else:
             row = self._rows(record)
         missing = [column for column in columns if column.lower() not in row]
         if missing:
             raise Refused(f"{words[0]} has no column {missing[0]} here")
         return "".join(f"{row[column.lower()]}\n" for column in columns)
+
+
+def _policer(row: dict[str, Any]) -> dict[str, Any]:
+    """The queue of an ``egress-policer``: `cir` bytes in a second, and a burst of `cbs` bytes; the rest is dropped."""
+    missing = [name for name in ("cir", "cbs") if f"other_config:{name}" not in row]
+    if missing:
+        raise Refused(f"an egress-policer needs other_config:{missing[0]}")
+    rate, burst = (int(row[f"other_config:{name}"]) for name in ("cir", "cbs"))
+    queue = {"kind": "fifo", "limit_frames": 1}
+    return {"kind": "tbf", "rate_bps": 8 * rate, "burst_bytes": max(burst, _SHALLOWEST_BURST_BYTES), "queue": queue}
 
 
 def _named(word: str, names: dict[str, str]) -> str:
@@ -365,7 +416,9 @@ def _record(row: dict[str, Any]) -> str:
 
 def _database_reply(database: SwitchDatabase, asked: list[str]) -> dict[str, Any]:
     try:
-        reply = {"out": database.run(asked), "err": "", "status": 0}
+        database.notes = []
+        out = database.run(asked)
+        reply = {"out": out, "err": "".join(f"ovs-vsctl: {note}\n" for note in database.notes), "status": 0}
     except (Refused, TwinnetError, IndexError, ValueError) as refused:
         told = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
         reply = {"out": "", "err": f"ovs-vsctl: {told}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinnet.qos.cbq import Cbq, CbqClass, LinkSharing
+from twinnet.qos.classify import Classify, ClassifyRule, HeaderMatch
 from twinnet.qos.codel import Codel
 from twinnet.qos.drr import Drr, DrrClass
 from twinnet.qos.fifo import Fifo
@@ -18,11 +19,14 @@ from twinnet.qos.tbf import Tbf
 __all__ = [
     "Cbq",
     "CbqClass",
+    "Classify",
+    "ClassifyRule",
     "Codel",
     "Drr",
     "DrrClass",
     "Fifo",
     "FqCodel",
+    "HeaderMatch",
     "Htb",
     "HtbQueue",
     "LinkSharing",

@@ -7,7 +7,7 @@ use twinnet_units::Time;
 use super::super::Backlog;
 use super::link::{build, frame, train, Link};
 
-const DISCIPLINES: [&str; 17] = [
+const DISCIPLINES: [&str; 18] = [
     r#"{"kind":"fifo","limit_frames":20}"#,
     r#"{"kind":"fifo","limit_bytes":30000}"#,
     r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":9},{"kind":"fifo","limit_bytes":9000}]}"#,
@@ -37,6 +37,9 @@ const DISCIPLINES: [&str; 17] = [
         "2":{"rate_bps":1000000}}}"#,
     r#"{"kind":"tbf","rate_bps":30000000,"burst_bytes":4000,"queue":{"kind":"priority","bands":[{"kind":"fq_codel"},
         {"kind":"pie","limit_frames":9},{"kind":"red","min_bytes":3000,"limit_bytes":20000}]}}"#,
+    r#"{"kind":"classify","rules":[{"number":1,"header":[{"at":0,"mask":1,"value":1}]}],"queue":{"kind":"priority",
+        "bands":[{"kind":"fifo","limit_frames":9},{"kind":"classify","rules":[],"otherwise":2,"queue":{"kind":"htb",
+        "rate_bps":50000000,"queues":{"2":{"max_rate_bps":9000000}}}}]}}"#,
 ];
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Disciplines against theory, on a hand-cranked link.
 
 mod cbq;
+mod classify;
 mod codel;
 mod conservation;
 mod drr;

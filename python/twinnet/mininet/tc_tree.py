@@ -1,0 +1,388 @@
+"""The disciplines, classes and filters that ``tc`` has set at an interface, and what they mean for its line.
+
+A line has a rate, a delay, losses and a queue. Where one class has all frames, its rate is the line's. Where filters or
+several classes choose, the queue is one with classes (:class:`twinnet.qos.Htb` or :class:`twinnet.qos.Priority`)
+behind rules (:class:`twinnet.qos.Classify`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinnet.mininet.shaping import Shaping, netem_time_ps
+from twinnet.mininet.tc_filters import Filter
+from twinnet.mininet.tc_words import LineRefused, after, rate_bps, size_bytes
+
+__all__ = ["Discipline", "TcClass", "Tree"]
+
+USUAL_LIMIT = 1000
+"""Frames that a discipline keeps where nothing else is said: the length of an interface's queue."""
+QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "sfq", "red")
+_CLASSFUL = ("htb", "hfsc", "prio")
+_WITHOUT_EFFECT = ("noqueue", "pfifo_fast", "fq", "mq")
+_USUAL_MAP = (1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
+_HIGHEST_RATE_BPS = 10**15
+_SHALLOWEST_BURST_BYTES = 1518
+_TBF_LEAST_BYTES = 1600
+
+
+@dataclass
+class TcClass:
+    """A class of a discipline with classes: its rates in bit/s, its burst in bytes and its priority."""
+
+    classid: str
+    parent: str
+    rate_bps: float
+    ceil_bps: float
+    burst_bytes: int | None = None
+    priority: int = 0
+
+
+@dataclass
+class Discipline:
+    """A queueing discipline: `words` are its settings in the words of ``tc``."""
+
+    kind: str
+    handle: str
+    parent: str
+    words: list[str]
+    classes: dict[str, TcClass] = field(default_factory=dict[str, TcClass])
+
+    @property
+    def major(self) -> str:
+        """The number before the colon of its handle."""
+        return self.handle.split(":")[0]
+
+    def owns(self, classid: str) -> bool:
+        """Return whether `classid` is one of its classes' names."""
+        return classid not in ("", "root") and classid.split(":")[0] == self.major
+
+    def bands(self) -> int:
+        """Return how many bands a ``prio`` has."""
+        return int(after(self.words, "bands") or 3)
+
+    def usual_class(self) -> str | None:
+        """Return the class of frames that no filter chooses; ``None``: they pass all classes by."""
+        if self.kind == "prio":
+            # Frames that a switch forwards have the priority 0.
+            given = self.words.index("priomap") + 1 if "priomap" in self.words[:-1] else 0
+            return f"{self.major}:{(int(self.words[given]) if given else _USUAL_MAP[0]) + 1:x}"
+        wanted = int((after(self.words, "default") or "0").removeprefix("0x"), 16)
+        return next((name for name in self.classes if minor(name) == wanted), None)
+
+
+def minor(classid: str) -> int:
+    """Return the number behind the colon."""
+    try:
+        return int(classid.split(":")[1] or "0", 16)
+    except (IndexError, ValueError):
+        raise LineRefused(f'invalid class ID "{classid}"; write for example 1:10') from None
+
+
+@dataclass
+class Tree:
+    """What ``tc`` has set at an interface.
+
+    Parameters
+    ----------
+    disciplines
+        Its disciplines, in the order in which they were made.
+    filters
+        Its filters.
+    places
+        Where the classes stand in the counters of the port: the numbers to go by. :meth:`shaping` finds them.
+    """
+
+    disciplines: list[Discipline] = field(default_factory=list[Discipline])
+    filters: list[Filter] = field(default_factory=list[Filter])
+    places: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+
+    def at(self, parent: str) -> Discipline | None:
+        """Return the discipline at `parent`: ``root``, a class or a discipline's handle."""
+        return next((one for one in self.disciplines if one.parent == parent), None)
+
+    def owner(self, classid: str) -> Discipline | None:
+        """Return the discipline that the class belongs to."""
+        return next((one for one in self.disciplines if one.owns(classid)), None)
+
+    def without(self, gone: Discipline) -> Tree:
+        """Return the tree without `gone`, those below it and their filters."""
+        left = [one for one in self.disciplines if one is not gone]
+        tree = Tree(left, [one for one in self.filters if not gone.owns(one.parent)])
+        for below in left:
+            if gone.owns(below.parent):
+                tree = tree.without(below)
+        return tree
+
+    def shaping(self) -> Shaping:
+        """Return what the tree means for a line; raises :class:`LineRefused` for what no line can do."""
+        self.places = {}
+        bw: float | None = None
+        queue: dict[str, Any] | None = None
+        netem: dict[str, Any] = {}
+        one, place = self.at("root"), "root"
+        while one is not None:
+            if one.kind == "netem":
+                netem = netem_settings(one.words)
+                place = one.handle
+            elif one.kind == "tbf":
+                bw, place = rate_bps(after(one.words, "rate") or "") / 1e6, one.handle
+                queue = tbf_queue(one.words)
+            elif one.kind in ("htb", "hfsc") and not (self._filters_of(one) and one.classes):
+                place = one.usual_class() or ""
+                place = "" if _children(one, place) else place
+                bw = self._rate_of(one, one.classes[place]) / 1e6 if place else bw
+            else:
+                queue = None if one.kind in _WITHOUT_EFFECT else self._queue_of(one, ())
+                break
+            one = self._inside(one, place)
+        if queue is None and netem.get("limit"):
+            queue = {"kind": "fifo", "limit_frames": netem["limit"]}
+        return Shaping(bw, netem.get("delay"), netem.get("jitter"), netem.get("loss"), queue)
+
+    def _inside(self, one: Discipline, place: str) -> Discipline | None:
+        """The discipline in `place`: a class of `one`, or its handle, when it has but one class."""
+        if place != one.handle:
+            return self.at(place)
+        return next((other for other in self.disciplines if one.owns(other.parent)), None)
+
+    def _filters_of(self, one: Discipline) -> list[Filter]:
+        """The filters of `one`, those first that are tried first."""
+        root = self.at("root") is one
+        found = [each for each in self.filters if one.owns(each.parent) or (root and not each.parent)]
+        return sorted(found, key=lambda each: (each.priority, each.number))
+
+    def _rate_of(self, one: Discipline, wanted: TcClass) -> float:
+        """What a class may send at most, in bit/s. One without a class above it has nobody to borrow from, so that its
+        ceiling does not count (Linux ``net/sched/sch_htb.c``, `htb_activate_prios`)."""
+        above = one.classes.get(wanted.parent)
+        if above is None:
+            return wanted.rate_bps
+        return max(min(wanted.ceil_bps, self._rate_of(one, above)), wanted.rate_bps)
+
+    def _queue_of(self, one: Discipline, place: tuple[int, ...]) -> dict[str, Any]:
+        """The queue that `one` is, in the form of the lab protocol; its classes stand at `place` in the counters."""
+        if one.kind == "prio":
+            return self._priority(one, place)
+        if one.kind in ("htb", "hfsc"):
+            return self._shared(one, place)
+        inside = self._inside(one, one.handle)
+        if one.kind == "tbf":
+            burst = size_bytes(after(one.words, "burst", "buffer", "maxburst") or "0")
+            queue = tbf_queue(one.words) if inside is None else self._queue_of(inside, (*place, 0))
+            rate = round(rate_bps(after(one.words, "rate") or ""))
+            return {"kind": "tbf", "rate_bps": rate, "burst_bytes": max(burst, _SHALLOWEST_BURST_BYTES), "queue": queue}
+        if one.kind == "netem":
+            raise LineRefused("netem in one of several classes is not there; delays and losses are those of the line")
+        return plain_queue(one.kind, one.words)
+
+    def _inner_queue(self, classid: str, place: tuple[int, ...]) -> dict[str, Any] | None:
+        inside = self.at(classid)
+        return None if inside is None or inside.kind in _WITHOUT_EFFECT else self._queue_of(inside, place)
+
+    def _priority(self, one: Discipline, place: tuple[int, ...]) -> dict[str, Any]:
+        names = [f"{one.major}:{band:x}" for band in range(1, one.bands() + 1)]
+        self.places |= {name: (*place, band) for band, name in enumerate(names)}
+        usual: dict[str, Any] = {"kind": "fifo", "limit_frames": USUAL_LIMIT}
+        bands = [self._inner_queue(name, (*place, band)) or usual for band, name in enumerate(names)]
+        chosen = {name: band for band, name in enumerate(names)}
+        rules = [each.rule(chosen[each.flowid]) for each in self._filters_of(one) if each.flowid in chosen]
+        otherwise = chosen.get(one.usual_class() or "", 0)
+        return {
+            "kind": "classify",
+            "rules": rules,
+            "otherwise": otherwise,
+            "queue": {"kind": "priority", "bands": bands},
+        }
+
+    def _shared(self, one: Discipline, place: tuple[int, ...]) -> dict[str, Any]:
+        """The queue of an ``htb`` or ``hfsc``. Frames without a class go before all others, at no rate."""
+        usual = one.usual_class()
+        if usual is not None and _children(one, usual):
+            usual = None
+        inner = place if usual is not None else (*place, 1)
+        tops = [each for each in one.classes.values() if each.parent not in one.classes]
+        rate = sum(each.rate_bps for each in tops)
+        if len(tops) == 1 and (below := _children(one, tops[0].classid)):
+            self.places[tops[0].classid] = inner
+            tops = below
+        queue = self._level(one, tops, rate, inner, usual)
+        if usual is not None:
+            return queue
+        leaves = [name for name in one.classes if not _children(one, name)]
+        rules = [each.rule(1 if each.flowid in leaves else 0) for each in self._filters_of(one)]
+        bands = [{"kind": "fifo", "limit_frames": USUAL_LIMIT}, queue]
+        return {"kind": "classify", "rules": rules, "otherwise": 0, "queue": {"kind": "priority", "bands": bands}}
+
+    def _level(
+        self, one: Discipline, members: Sequence[TcClass], rate: float, place: tuple[int, ...], usual: str | None
+    ) -> dict[str, Any]:
+        """The classes that share `rate`, those below them inside."""
+        whole = min(max(rate, *(each.rate_bps for each in members)), _HIGHEST_RATE_BPS)
+        queues: dict[str, Any] = {}
+        number_of: dict[str, int] = {}
+        for number, each in enumerate(members):
+            here = (*place, number)
+            self.places[each.classid] = here
+            number_of |= dict.fromkeys(_leaves(one, each.classid), number)
+            most = min(self._rate_of(one, each), whole)
+            below = _children(one, each.classid)
+            inside = self._level(one, below, most, here, usual) if below else self._inner_queue(each.classid, here)
+            queues[str(number)] = {
+                "min_rate_bps": round(min(each.rate_bps, most)),
+                "max_rate_bps": round(most),
+                "burst_bytes": max(each.burst_bytes, _SHALLOWEST_BURST_BYTES) if each.burst_bytes else None,
+                "priority": min(each.priority, 7),
+                "queue": inside,
+            }
+        rules = [each.rule(number_of[each.flowid]) for each in self._filters_of(one) if each.flowid in number_of]
+        shared = {"kind": "htb", "rate_bps": round(whole), "queues": queues}
+        return {"kind": "classify", "rules": rules, "otherwise": number_of.get(usual or "", 0), "queue": shared}
+
+
+def _children(one: Discipline, classid: str) -> list[TcClass]:
+    return [each for each in one.classes.values() if each.parent == classid]
+
+
+def _leaves(one: Discipline, classid: str) -> Iterator[str]:
+    """The classes without others below them, at and below `classid`."""
+    below = _children(one, classid)
+    if not below:
+        yield classid
+    for each in below:
+        yield from _leaves(one, each.classid)
+
+
+def tbf_queue(words: Sequence[str]) -> dict[str, Any]:
+    """Return the queue of a ``tbf``: the bytes that its limit or its latency allows for."""
+    rate = rate_bps(after(words, "rate") or "")
+    waiting = size_bytes(after(words, "limit") or "0")
+    if (latency := after(words, "latency")) is not None:
+        burst = size_bytes(after(words, "burst", "buffer", "maxburst") or "0")
+        waiting = round((netem_time_ps(latency) or 0) * rate / 8e12) + burst
+    return {"kind": "fifo", "limit_bytes": max(waiting, _TBF_LEAST_BYTES)}
+
+
+def netem_settings(given: Sequence[str]) -> dict[str, Any]:
+    """Return `delay`, `jitter`, `loss` (per cent) and `limit` that the words of a ``netem`` tell."""
+    found: dict[str, Any] = {}
+    words = list(given)
+    while words:
+        word = words.pop(0)
+        value = words.pop(0) if words else ""
+        if word in ("delay", "latency"):
+            found["delay"] = value
+            if words and netem_time_ps(words[0]) is not None:
+                found["jitter"] = words.pop(0)
+                if words and words[0].endswith("%"):
+                    words.pop(0)
+        elif word in ("loss", "drop"):
+            text = words.pop(0) if value == "random" and words else value
+            found["loss"] = float(text.rstrip("%"))
+            if words and words[0].endswith("%"):
+                words.pop(0)
+        elif word == "limit":
+            found["limit"] = int(value)
+        elif word == "rate":
+            raise LineRefused("netem rate is not there; give the line its rate by tbf or htb")
+        elif word != "distribution":
+            raise LineRefused(f'What is "{word}"? Our lines have delay, loss and limit of netem.')
+    for name in ("delay", "jitter"):
+        if name in found and netem_time_ps(found[name]) is None:
+            raise LineRefused(f'Illegal "latency": {found[name]}')
+    return found
+
+
+def plain_queue(kind: str, words: Sequence[str]) -> dict[str, Any]:
+    """Return the queue of a discipline without classes; raises :class:`LineRefused`."""
+    if kind not in QUEUES:
+        known = ", ".join((*QUEUES, "netem", "tbf", *_CLASSFUL))
+        raise LineRefused(f"Error: Specified qdisc kind is unknown: {kind}; our lines have {known}.")
+    settings = _SETTINGS[kind]
+    said = dict(_USUAL_SETTINGS[kind])
+    given = list(words)
+    while given:
+        word = given.pop(0)
+        if word in ("ecn", "noecn") and "ecn" in settings:
+            said["ecn"] = word == "ecn"
+        elif word not in settings:
+            raise LineRefused(f'What is "{word}"? Our {kind} has {", ".join(settings)}.')
+        elif not given:
+            raise LineRefused(f"{word} needs a value")
+        else:
+            name, read = settings[word]
+            value = read(given.pop(0))
+            said |= {name: value} if name else {}
+    return said
+
+
+def _frames(text: str) -> int:
+    return int(text.rstrip("p"))
+
+
+def _time_ps(text: str) -> int:
+    found = netem_time_ps(text)
+    if found is None:
+        raise LineRefused(f"{text} is no time; write for example 5ms")
+    return found
+
+
+def _seconds_ps(text: str) -> int:
+    return int(text) * 10**12
+
+
+def _whole_rate(text: str) -> int:
+    return round(rate_bps(text))
+
+
+_Reader = Callable[[str], float]
+_NOT_USED: tuple[str, _Reader] = ("", size_bytes)
+_DELAYS: dict[str, tuple[str, _Reader]] = {"target": ("target_ps", _time_ps), "interval": ("interval_ps", _time_ps)}
+_SETTINGS: dict[str, dict[str, tuple[str, _Reader]]] = {
+    "pfifo": {"limit": ("limit_frames", _frames)},
+    "bfifo": {"limit": ("limit_bytes", size_bytes)},
+    "sfq": {
+        "limit": ("limit_frames", _frames),
+        "quantum": ("quantum_bytes", size_bytes),
+        "perturb": ("perturb_ps", _seconds_ps),
+        "divisor": ("buckets", int),
+    },
+    "codel": {"limit": ("limit_frames", _frames), **_DELAYS, "ecn": _NOT_USED},
+    "fq_codel": {
+        "limit": ("limit_frames", _frames),
+        "flows": ("flows", int),
+        "quantum": ("quantum_bytes", size_bytes),
+        "memory_limit": ("limit_bytes", size_bytes),
+        **_DELAYS,
+        "ecn": _NOT_USED,
+    },
+    "red": {
+        "limit": ("limit_bytes", size_bytes),
+        "min": ("min_bytes", size_bytes),
+        "max": ("max_bytes", size_bytes),
+        "avpkt": ("average_frame_bytes", size_bytes),
+        # How many frames the average follows: here its weight is the usual one.
+        "burst": _NOT_USED,
+        "bandwidth": ("rate_bps", _whole_rate),
+        "probability": ("max_probability", float),
+        "ecn": _NOT_USED,
+    },
+}
+_USUAL_SETTINGS: dict[str, dict[str, Any]] = {
+    "pfifo": {"kind": "fifo", "limit_frames": USUAL_LIMIT},
+    "bfifo": {"kind": "fifo", "limit_bytes": 1_500_000},
+    "sfq": {"kind": "sfq", "perturb_ps": 0},
+    "codel": {"kind": "codel"},
+    "fq_codel": {"kind": "fq_codel"},
+    "red": {
+        "kind": "red",
+        "min_bytes": 30_000,
+        "max_bytes": 90_000,
+        "limit_bytes": 400_000,
+        "max_probability": 0.02,
+        "gentle": False,
+        "ecn": False,
+    },
+}

@@ -1,0 +1,283 @@
+"""Classes and filters of ``tc`` at the ends of lines: they become queues with classes, and frames go to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import run_script
+from twinnet import _core
+from twinnet.mininet.fabric import Fabric
+from twinnet.mininet.line_control import LineControl, LineRefused
+from twinnet.mininet.shaping import Shaping
+
+machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+HTB = """
+    qdisc add dev x root handle 1: htb default 30
+    class add dev x parent 1: classid 1:1 htb rate 10mbit burst 15k
+    class add dev x parent 1:1 classid 1:10 htb rate 5mbit burst 15k prio 1
+    class add dev x parent 1:1 classid 1:20 htb rate 3mbit ceil 6mbit burst 15k
+    class add dev x parent 1:1 classid 1:30 htb rate 1kbit ceil 6mbit burst 15k
+    qdisc add dev x parent 1:10 handle 10: sfq perturb 10
+"""
+
+
+class Line:
+    """A fabric with the one line of the interface x."""
+
+    def __init__(self) -> None:
+        self.intf = SimpleNamespace(name="x", shaping=Shaping())
+        self.rows: list[dict[str, Any]] = []
+
+    def line_end(self, name: str) -> Any:
+        return self.intf if name == "x" else None
+
+    def counters(self, _intf: Any) -> dict[str, int]:
+        return {"link_bytes": 9000, "frames": 9}
+
+    def classes(self, _intf: Any) -> list[dict[str, Any]]:
+        return self.rows
+
+    def shaping_changed(self, _intf: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def line() -> Line:
+    """The line that the commands are to change."""
+    return Line()
+
+
+@pytest.fixture
+def lines(line: Line) -> LineControl:
+    """``tc`` on that line."""
+    return LineControl(cast("Fabric", line))
+
+
+def run(lines: LineControl, commands: str) -> None:
+    for command in commands.strip().splitlines():
+        lines.run(command.split())
+
+
+def queue_of(line: Line) -> dict[str, Any]:
+    """The queue, which the core takes as it is."""
+    _core.check_queue(json.dumps(line.intf.shaping.queue))
+    return line.intf.shaping.queue
+
+
+def test_filters_of_htb_choose_its_classes_and_the_default_has_the_rest(line: Line, lines: LineControl) -> None:
+    run(lines, HTB)
+    # Without a filter one class has all frames, and the line its rate.
+    assert line.intf.shaping == Shaping(6)
+    run(
+        lines,
+        """
+        filter add dev x protocol ip parent 1:0 prio 1 u32 match ip dport 80 0xffff flowid 1:10
+        filter add dev x protocol ip parent 1:0 prio 1 u32 match ip protocol 17 0xff match ip src 10.0.0.0/8 flowid 1:20
+        """,
+    )
+    queue = queue_of(line)
+    assert line.intf.shaping.bw is None
+    assert [rule["number"] for rule in queue["rules"]] == [0, 1]
+    assert queue["rules"][0]["header"] == [{"at": 20, "mask": 0xFFFF, "value": 80}]
+    assert queue["rules"][1]["header"] == [
+        {"at": 8, "mask": 0x00FF0000, "value": 0x00110000},
+        {"at": 12, "mask": 0xFF000000, "value": 0x0A000000},
+    ]
+    assert queue["otherwise"] == 2
+    shared = queue["queue"]
+    assert (shared["kind"], shared["rate_bps"]) == ("htb", 10_000_000)
+    rates = [(one["min_rate_bps"], one["max_rate_bps"]) for one in shared["queues"].values()]
+    assert rates == [(5_000_000, 5_000_000), (3_000_000, 6_000_000), (1000, 6_000_000)]
+    first = shared["queues"]["0"]
+    assert (first["burst_bytes"], first["priority"], first["queue"]) == (
+        15360,
+        1,
+        {"kind": "sfq", "perturb_ps": 10**13},
+    )
+
+
+def test_classes_without_one_above_share_nothing_and_frames_without_a_class_pass_them_by(
+    line: Line, lines: LineControl
+) -> None:
+    run(
+        lines,
+        """
+        qdisc add dev x root handle 1: htb
+        class add dev x parent 1: classid 1:1 htb rate 1mbit ceil 9mbit
+        class add dev x parent 1: classid 1:2 htb rate 2mbit
+        filter add dev x parent 1: protocol ip prio 5 u32 match ip dst 10.0.0.3 flowid 1:2
+        filter add dev x parent 1: protocol ip prio 3 u32 match ip tos 0x10 0xff flowid 1:1
+        """,
+    )
+    queue = queue_of(line)
+    assert [rule["number"] for rule in queue["rules"]] == [1, 1]
+    assert queue["otherwise"] == 0
+    direct, inner = queue["queue"]["bands"]
+    assert direct["kind"] == "fifo"
+    # The lower priority is tried first.
+    assert [rule["number"] for rule in inner["rules"]] == [0, 1]
+    rates = [one["max_rate_bps"] for one in inner["queue"]["queues"].values()]
+    assert (rates, inner["queue"]["rate_bps"]) == ([1_000_000, 2_000_000], 3_000_000)
+
+
+def test_classes_stand_within_classes(line: Line, lines: LineControl) -> None:
+    run(
+        lines,
+        """
+        qdisc add dev x root handle 1: htb default 22
+        class add dev x parent 1: classid 1:1 htb rate 10mbit
+        class add dev x parent 1:1 classid 1:10 htb rate 4mbit ceil 10mbit
+        class add dev x parent 1:1 classid 1:20 htb rate 6mbit ceil 8mbit
+        class add dev x parent 1:20 classid 1:21 htb rate 1mbit ceil 10mbit
+        class add dev x parent 1:20 classid 1:22 htb rate 5mbit
+        filter add dev x parent 1: protocol ip u32 match ip dport 1 0xffff flowid 1:10
+        filter add dev x parent 1: protocol ip u32 match ip dport 2 0xffff flowid 1:21
+        """,
+    )
+    queue = queue_of(line)
+    # A filter without a priority goes before those that are there.
+    assert [rule["number"] for rule in queue["rules"]] == [1, 0]
+    assert queue["otherwise"] == 1
+    inner = queue["queue"]["queues"]["1"]["queue"]
+    assert ([rule["number"] for rule in inner["rules"]], inner["otherwise"]) == ([0], 1)
+    assert inner["queue"]["rate_bps"] == 8_000_000
+    # No class sends more than the one above it may.
+    assert inner["queue"]["queues"]["0"]["max_rate_bps"] == 8_000_000
+
+
+def test_bands_of_prio_have_queues_of_their_own(line: Line, lines: LineControl) -> None:
+    run(
+        lines,
+        """
+        qdisc add dev x root handle 1: prio
+        qdisc add dev x parent 1:1 handle 10: pfifo limit 5
+        qdisc add dev x parent 1:3 handle 30: tbf rate 1mbit burst 10k latency 100ms
+        filter add dev x parent 1: protocol ip u32 match ip sport 5001 0xffff flowid 1:3
+        filter add dev x parent 1: matchall classid 1:1
+        """,
+    )
+    queue = queue_of(line)
+    assert [rule["number"] for rule in queue["rules"]] == [0, 2]
+    # Frames that switches forward have the priority 0, and the map's entry for it.
+    assert queue["otherwise"] == 1
+    first, second, third = queue["queue"]["bands"]
+    assert (first["limit_frames"], second["limit_frames"]) == (5, 1000)
+    assert (third["kind"], third["rate_bps"], third["queue"]["limit_bytes"]) == ("tbf", 1_000_000, 22_740)
+
+
+def test_flower_is_read_too(line: Line, lines: LineControl) -> None:
+    run(lines, HTB)
+    command = (
+        "filter add dev x parent 1: protocol ip prio 1 flower ip_proto tcp dst_ip 10.0.0.2 dst_port 5001 classid 1:10"
+    )
+    run(lines, command)
+    assert queue_of(line)["rules"][0]["header"] == [
+        {"at": 8, "mask": 0x00FF0000, "value": 0x00060000},
+        {"at": 16, "mask": 0xFFFFFFFF, "value": 0x0A000002},
+        {"at": 20, "mask": 0xFFFF, "value": 5001},
+    ]
+
+
+def test_what_was_set_is_shown_in_the_words_of_tc_with_the_counts_of_each_class(line: Line, lines: LineControl) -> None:
+    run(lines, HTB)
+    run(lines, "filter add dev x protocol ip parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:10")
+    drops = {"overlimit": 2, "early": 1, "unclassified": 0}
+    waiting = {"frames": 1, "bytes": 1514}
+    line.rows = [{"class": 0, "frames": 4, "bytes": 4000, "drops": drops, "backlog": waiting}]
+    shown = lines.run(["-s", "class", "show", "dev", "x"])
+    assert "class htb 1:1 root prio 0 rate 10Mbit ceil 10Mbit burst 15Kb cburst 15Kb \n Sent 9000 bytes 9 pkt" in shown
+    assert (
+        "class htb 1:10 parent 1:1 leaf 10: prio 1 rate 5Mbit ceil 5Mbit burst 15Kb cburst 15Kb \n"
+        " Sent 4000 bytes 4 pkt (dropped 3, overlimits 0 requeues 0) \n"
+        " backlog 1514b 1p requeues 0\n lended: 0 borrowed: 0 giants: 0\n"
+    ) in shown
+    assert "qdisc sfq 10: parent 1:10 perturb 10 \n Sent 4000 bytes 4 pkt (dropped 3," in lines.run(
+        ["-s", "qdisc", "show", "dev", "x"]
+    )
+    assert lines.run(["filter", "show", "dev", "x"]) == (
+        "filter parent 1: protocol ip pref 1 u32 chain 0 \n"
+        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1 \n"
+        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:10 "
+        "not_in_hw \n  match 00000050/0000ffff at 20\n"
+    )
+    run(lines, "filter del dev x parent 1: prio 1")
+    assert line.intf.shaping == Shaping(6)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("filter add dev x parent 1: protocol ip handle 5 fw flowid 1:10", "marks of iptables do not reach our lines"),
+        ("filter add dev x parent 1: protocol ip u32 match ip dport 80 0xffff", "needs flowid"),
+        ("filter add dev x parent 1: protocol ip u32 match ip port 80 0xffff flowid 1:10", 'Illegal "match": ip port'),
+        ("filter add dev x parent 1: protocol ip u32 match ip dport 70000 0xffff flowid 1:10", "more than 16 bits"),
+        ("filter add dev x parent 1: protocol ip u32 match ip dst here flowid 1:10", "no address of IPv4"),
+        ("filter add dev x parent 1: protocol ip u32 flowid 1:10", 'u32 needs "match"'),
+        ("filter add dev x parent 1: protocol ipx u32 match u32 0 0 flowid 1:10", "filters of protocol ipx"),
+        (
+            "filter add dev x parent 1: protocol ip u32 match u32 0 0 police rate 1mbit flowid 1:10",
+            "actions of filters",
+        ),
+        ("filter del dev x parent 1: prio 9", "filter not found"),
+        ("class add dev x parent 1:5 classid 1:50 htb rate 1mbit", "Failed to find the parent class"),
+        ("class add dev x parent 1:1 classid 1:10 htb rate 1mbit", "Exclusivity flag on"),
+        ("class change dev x parent 1:1 classid 1:11 htb rate 1mbit", "class not found"),
+        ("class add dev x parent 1:1 classid 1:50 htb ceil 1mbit", 'needs "rate"'),
+    ],
+)
+def test_what_a_line_cannot_do_is_refused_and_changes_nothing(
+    line: Line, lines: LineControl, command: str, words: str
+) -> None:
+    run(lines, HTB)
+    with pytest.raises(LineRefused, match=re.escape(words)):
+        lines.run(command.split())
+    assert line.intf.shaping == Shaping(6)
+
+
+@machine
+@pytest.mark.quiet
+def test_flows_get_the_rates_of_the_classes_that_filters_choose(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import os, re
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge, controller=None)
+        net.start()
+        h1, h2 = net.hosts
+        for line in (
+            "qdisc add dev s1-eth2 root handle 1: htb default 20",
+            "class add dev s1-eth2 parent 1: classid 1:1 htb rate 10mbit",
+            "class add dev s1-eth2 parent 1:1 classid 1:10 htb rate 2mbit ceil 2mbit",
+            "class add dev s1-eth2 parent 1:1 classid 1:20 htb rate 6mbit ceil 6mbit",
+            "qdisc add dev s1-eth2 parent 1:10 handle 10: pfifo limit 20",
+            "qdisc add dev s1-eth2 parent 1:20 handle 20: pfifo limit 20",
+            "filter add dev s1-eth2 protocol ip parent 1: prio 1 u32 match ip dport 5001 0xffff flowid 1:10",
+        ):
+            assert os.system("tc " + line) == 0, line
+        for port in (5001, 5002):
+            h2.cmd(f"iperf -s -u -p {port} &")
+        client = "iperf -c 10.0.0.2 -u -b 8M -t 4 -f m -p"
+        h1.cmd(f"{client} 5001 > first & {client} 5002 > second; wait %1")
+        for name in ("first", "second"):
+            report = open(name).read().split("Server Report")[1]
+            print(re.search("([0-9.]+) Mbits/sec", report)[1])
+        said = h1.cmd("tc -s class show dev s1-eth2")
+        print(int(re.search("1:10 .*?Sent ([0-9]+) bytes", said, re.S)[1]) > 500000)
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3, done.stdout + done.stderr
+    # The server counts what datagrams of 1470 B carry, 97 % of the rate of their frames.
+    assert 1.7 <= float(lines[0]) <= 2.05
+    assert 5.2 <= float(lines[1]) <= 6.1
+    assert lines[2] == "True"
