@@ -117,6 +117,7 @@ MEANS: dict[str, Means] = {
         _programs("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"),
     ),
     "os-ken": Means(r"os-ken is not installed", lambda: importlib.util.find_spec("os_ken") is not None),
+    "gymnasium": Means(r"gymnasium( is)? not installed", lambda: importlib.util.find_spec("gymnasium") is not None),
     "faucet": Means(
         r"Faucet is not installed", lambda: bool(os.environ.get("TWINNET_FAUCET") or shutil.which("faucet"))
     ),
