@@ -154,6 +154,7 @@ MEANS: dict[str, Means] = {
         r"Chromium and Playwright are not installed",
         lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
     ),
+    "node": Means(r"Node is not installed", _programs("node")),
     "dev-full": Means(r"no /dev/full", lambda: Path("/dev/full").exists()),
 }
 """By name."""
