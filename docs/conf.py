@@ -31,7 +31,7 @@ copybutton_only_copy_prompt_lines = True
 # `sphinx -n` follows every name in signatures. These belong to other packages, or are parts of annotations that Sphinx
 # takes for names; everything else must lead somewhere.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|subprocess|types|enum|abc)\..*"),
+    ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|gymnasium|subprocess|types|enum|abc)\..*"),
     ("py:.*", r"(datetime|decimal|random|ssl)\..*"),
     ("py:.*", r".*[\[\] ].*"),
     # Words that numpydoc's form takes for types, and names that only exist for the type checker.
@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"twinnet\.(settings|traffic\.(parts|settings|traffic_settings|presets|udp\.CountedPackets)|"
         r"lab_process\.(connection|pending_reply|requests)|network\.link_settings\.DirectionSettings|"
-        r"network\.(network|named_nodes)\.SomeNode|"
+        r"network\.(network|named_nodes)\.SomeNode|gym\.environment\.(Action|Observation)|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
     ),

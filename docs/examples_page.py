@@ -42,6 +42,8 @@ ORDER = {
     "capture_and_analyse": "Capture and analyse",
     "three_factors": "A study with three factors",
     "voice_beside_tcp": "A call beside TCP, with CoDel",
+    "learned_congestion_control": "A learned congestion control",
+    "learned_routing": "Learned routes",
 }
 """The examples in the order of the gallery, with their titles."""
 ARGUMENTS = {"qos_queues": (True,), "router_triangle": (False,), "bufferbloat": None, "open_vswitch": ("own",)}

@@ -43,6 +43,7 @@ PYTHON_ORDER = (
     "results",
     "open_vswitch",
     "lab",
+    "gym",
     "policies",
     "programs",
     "sockets",

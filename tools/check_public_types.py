@@ -20,7 +20,10 @@ def main() -> int:
     command += ["--pythonpath", sys.executable]
     # From elsewhere, and as a package on the path: pyright looks for installed packages, not for sources.
     with tempfile.TemporaryDirectory() as elsewhere:
-        environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+        # It takes the first Python on the path for its own, whatever it is told.
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+        sources = os.pathsep.join((str(SOURCES), str(SOURCES.parent / "typings")))
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": sources}
         done = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout, done.stderr)

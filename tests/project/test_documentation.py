@@ -6,7 +6,7 @@ network or a study. What cannot be so is checked in the way that a note before t
 
 ========================= ==========================================================================================
 ``needs PROGRAM``         left out where the program is not installed; ``guest-kernel`` is the kernel for programs on
-                          the virtual clock
+                          the virtual clock, ``gymnasium`` the Python package
 ``with A for B``          run with the text A in the place of B (smaller sizes)
 ``status N``              the last command ends with this status
 ``background``            a lab that stands until the page ends
@@ -23,6 +23,7 @@ The lab name ``classroom`` is made unique, so that several of these tests can ru
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -204,6 +205,8 @@ class Scratch:
 
 def is_here(needed: str) -> bool:
     """Whether this machine has what a block needs."""
+    if needed == "gymnasium":
+        return importlib.util.find_spec(needed) is not None
     return a_kernel_is_here() if needed == "guest-kernel" else shutil.which(needed) is not None
 
 
@@ -440,6 +443,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="sphinx is not installed: pip install .[dev]")
     for theme in ("furo", "sphinx_copybutton"):
         pytest.importorskip(theme, reason="sphinx is not installed: pip install .[dev]")
+    # It describes what is derived from its classes.
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install .[dev]")
     argv = [
         sys.executable,
         "-m",

@@ -27,6 +27,7 @@ def _page_maker() -> ModuleType:
 
 MAKER = _page_maker()
 IN_GUESTS = ("bbr_by_iperf3", "seed_of_a_bug")
+IN_GYMNASIUM = ("learned_congestion_control", "learned_routing")
 IN_LABS = ("learning_tree", "open_vswitch", "two_labs", "real_interface")
 
 
@@ -59,6 +60,8 @@ def test_an_example_prints_what_its_page_shows(name: str) -> None:
         pytest.skip("ovs-vswitchd is not installed: apt install openvswitch-switch")
     if name == "learning_tree" and importlib.util.find_spec("os_ken") is None:
         pytest.skip("os-ken is not installed: pip install os-ken")
+    if name in IN_GYMNASIUM and importlib.util.find_spec("gymnasium") is None:
+        pytest.skip("gymnasium is not installed: pip install gymnasium")
     if name == "real_interface" and not _own_namespaces():
         pytest.skip("needs user namespaces, and the tools unshare, nsenter and ip (apt install util-linux iproute2)")
     page = (MAKER.PAGES / f"{name}.md").read_text(encoding="utf-8")

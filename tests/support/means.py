@@ -117,6 +117,7 @@ MEANS: dict[str, Means] = {
         _programs("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"),
     ),
     "os-ken": Means(r"os-ken is not installed", lambda: importlib.util.find_spec("os_ken") is not None),
+    "gymnasium": Means(r"gymnasium( is)? not installed", lambda: importlib.util.find_spec("gymnasium") is not None),
     "faucet": Means(
         r"Faucet is not installed", lambda: bool(os.environ.get("TWINNET_FAUCET") or shutil.which("faucet"))
     ),
@@ -153,6 +154,7 @@ MEANS: dict[str, Means] = {
         r"Chromium and Playwright are not installed",
         lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
     ),
+    "node": Means(r"Node is not installed", _programs("node")),
     "dev-full": Means(r"no /dev/full", lambda: Path("/dev/full").exists()),
 }
 """By name."""
