@@ -152,8 +152,8 @@ class FlowMeter:
 
     def _now(self) -> _Counted:
         # As it came: an object of the whole report costs more than the answer.
-        answer: list[Mapping[str, Any]] = self._lab.connection.request("app.report", apps=[self._receiver])
-        report: Mapping[str, Any] = answer[0].get("report") or {}
+        [row] = self._lab.connection.app_report(apps=[self._receiver])
+        report: Mapping[str, Any] = row.get("report") or {}
         flows: list[Mapping[str, Any]] = report.get("flows") or []
         flow = next((one for one in flows if one.get("flow") == self._flow), _NOTHING_YET)
         delay = Summary.from_spec(flow.get("delay_ps"))
