@@ -1,4 +1,5 @@
-"""A learner finds routes: two ways, and three senders of which another one sends much every ten seconds or so."""
+"""A learner finds routes: two ways, and three senders of which another one sends much every ten seconds or so. It shows
+the interface, not that learning wins: the senders were chosen so that ways that stay do badly."""
 
 import gymnasium
 import numpy as np
