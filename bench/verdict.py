@@ -152,10 +152,12 @@ def _runs_of_studies(session: Session, rounds: int) -> Iterator[Run]:
             yield Run(session.seed, seed, STUDY, name, disturbance, strength, verdict, reasons, wrong)
 
 
-def campaign(runs: int, minutes: float, path: Path, say: Console | None = None, studies: int = 0) -> list[Run]:
+def campaign(
+    runs: int, minutes: float, path: Path, say: Console | None = None, studies: int = 0, shapes: Sequence[str] = ()
+) -> list[Run]:
     """Add at most `runs` runs to the record at `path`, within `minutes`, and then those of `studies` rounds of studies;
-    return those that were added."""
-    session = begin(f"{secrets.randbits(64):016x}")
+    return those that were added. With `shapes`, only planned runs of these are made."""
+    session = begin(f"{secrets.randbits(64):016x}", shapes)
     add(path, session)
     made: list[Run] = []
     refused: set[tuple[str, str]] = set()
@@ -163,7 +165,7 @@ def campaign(runs: int, minutes: float, path: Path, say: Console | None = None, 
     for number, planned in enumerate(plan(session.seed)):
         if len(made) >= runs or time.monotonic() >= end:
             break
-        if (planned[0], planned[1]) in refused:
+        if (planned[0], planned[1]) in refused or (shapes and planned[0] not in shapes):
             continue
         try:
             run = one_run(f"{session.seed}/{number}", planned)
@@ -242,10 +244,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="time to add runs in")
     parser.add_argument("--record", type=Path, default=RECORD, help="the record that they are added to")
     parser.add_argument("--studies", type=int, default=0, help="rounds of built-in studies to add after them")
+    parser.add_argument("--shapes", nargs="+", default=(), choices=(DATAGRAMS, *SHAPES), help="only runs of these")
     wanted = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 160)
     if wanted.runs or wanted.studies:
-        campaign(wanted.runs, wanted.minutes, wanted.record, console, wanted.studies)
+        campaign(wanted.runs, wanted.minutes, wanted.record, console, wanted.studies, wanted.shapes)
     sessions = read(wanted.record)
     # What was measured by other thresholds, or by other code, says nothing of these.
     for (commit, thresholds), of in _by_version(sessions).items():

@@ -16,13 +16,19 @@ _STATES = ("valid", "doubtful", "invalid")
 
 
 def newest(path: Path = RECORD) -> str:
-    """Return what the record's last campaign says: all sessions of the commit and thresholds of the last one."""
+    """Return what the record's last campaign says: all sessions of the commit and thresholds of the last one, and
+    those after it that ran some shapes again."""
     sessions = read(path)
-    last = list(sessions)[-1]
-    alike = {
-        one: runs for one, runs in sessions.items() if (one.commit, one.thresholds) == (last.commit, last.thresholds)
-    }
-    return campaign_in_words(last, [run for runs in alike.values() for run in runs])
+    last = [one for one in sessions if not one.shapes][-1]
+    alike = [one for one in sessions if not one.shapes and _version(one) == _version(last)]
+    told = campaign_in_words(last, [run for one in alike for run in sessions[one]])
+    for again in list(sessions)[list(sessions).index(last) + 1 :]:
+        told += f"\n*Again, {' and '.join(again.shapes)} only:* " + campaign_in_words(again, sessions[again]).lstrip()
+    return told
+
+
+def _version(session: Session) -> tuple[str, str]:
+    return session.commit, session.thresholds
 
 
 def campaign_in_words(session: Session, runs: Sequence[Run]) -> str:

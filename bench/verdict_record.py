@@ -38,6 +38,8 @@ class Session:
         When, in UTC.
     machine
         What `bench.machine.describe` said, and the thresholds themselves.
+    shapes
+        The only shapes of traffic that were run; none: all.
     """
 
     seed: str
@@ -45,6 +47,7 @@ class Session:
     thresholds: str
     begin: str
     machine: Mapping[str, str] = field(hash=False)
+    shapes: Sequence[str] = field(default=(), hash=False)
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,10 @@ def thresholds_in_force() -> str:
     return hashlib.sha256(repr(Thresholds()).encode()).hexdigest()[:16]
 
 
-def begin(seed: str) -> Session:
+def begin(seed: str, shapes: Sequence[str] = ()) -> Session:
     """Return a session that begins now."""
     machine = describe() | {"thresholds": repr(Thresholds())}
-    return Session(seed, commit(), thresholds_in_force(), now(), machine)
+    return Session(seed, commit(), thresholds_in_force(), now(), machine, shapes)
 
 
 def add(path: Path, one: Session | Run) -> None:

@@ -133,6 +133,12 @@ def test_a_page_has_the_runs_of_the_last_commit_and_thresholds_by_what_was_done_
     assert "- Wrong, of disturbed runs that were called valid: 2 of 2 (15.8 to 100.0 %, Clopper-Pearson)." in told
     assert "- Good and called invalid (goal: under 5 %): 2 of 4 (" in told
     assert campaign_in_words(last[0], []).count("0 of 0") == 5
+    again = begin("four", ["counted", "ffmpeg"])
+    add(path, again)
+    add(path, replace(run("valid", disturbance="a quota"), shape="ffmpeg").of(again))
+    assert newest(path).startswith(told)
+    assert f"*Again, counted and ffmpeg only:* 1 runs, begun {again.begin}" in newest(path)
+    assert "| TCP and programs, a quota | 1 | 1 | 1 | 0 | 0 | 0 to 98 % |" in newest(path)
 
 
 def test_sessions_are_added_to_a_record_and_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
