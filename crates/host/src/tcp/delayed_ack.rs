@@ -299,3 +299,33 @@ impl DelayedAck {
         (self.compression.kept_back, self.compression.deadline) = (0, None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes in a segment behind a gap, of which there were `before`; returns whether it is told of at once.
+    fn behind_a_gap(acks: &mut DelayedAck, before: u64, opens: bool) -> bool {
+        let now = Time::ZERO + Duration::from_secs(1) + Duration::from_us(100 * before);
+        if opens {
+            acks.window_opens();
+        }
+        acks.schedule();
+        let gap = Gap { next: 7, selective: true, round_trip: Duration::from_ms(100) };
+        acks.decide(&TakenIn { unacknowledged: 0, window_keeps_up: true, gap: Some(gap), smoothed: None }, now);
+        let at_once = acks.is_due();
+        if at_once {
+            acks.sent();
+        }
+        at_once
+    }
+
+    #[test]
+    fn behind_a_gap_three_segments_are_told_of_at_once_and_all_while_the_window_opens() {
+        let mut acks = DelayedAck::new(1448);
+        let at_once: Vec<bool> = (0..6).map(|before| behind_a_gap(&mut acks, before, false)).collect();
+        assert_eq!(at_once, [true, true, true, false, false, false]);
+        assert!((6..30).all(|before| behind_a_gap(&mut acks, before, true)));
+        assert!(!behind_a_gap(&mut acks, 30, false), "it opens no more");
+    }
+}

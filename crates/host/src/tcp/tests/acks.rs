@@ -97,13 +97,6 @@ fn three_times_a_gap_is_told_of_at_once_and_then_for_several_segments_together()
 }
 
 #[test]
-fn while_the_window_opens_each_segment_behind_a_gap_is_told_of_at_once() {
-    // The buffer makes room for what lies behind the gap.
-    let gaps = gaps_us(&selective_after_a_loss(&TcpConfig::default()));
-    assert!(gaps[..20].iter().all(|us| (110..=130).contains(us)), "{gaps:?}");
-}
-
-#[test]
 fn without_selective_acknowledgements_each_segment_behind_a_gap_is_answered() {
     let config = TcpConfig { sack: false, ..TcpConfig::default() };
     let mut pair = Pair::new(&config, &config, 100, Duration::from_ms(5));
