@@ -1,5 +1,6 @@
-"""Q-learning finds a congestion control: a window that fills a line of any rate and leaves its queue short. It shows the
-interface, not that learning wins: its settings were chosen by these two lines, of seven versions that were tried."""
+"""Q-learning looks for a congestion control: a window that fills lines of different rates and leaves the queue short.
+It shows the interface, not that learning wins: its settings were chosen from seven versions, on a model of TCP that has
+changed since, and now it fills half of the slow line."""
 
 import gymnasium
 import numpy as np

@@ -168,8 +168,8 @@ class LabError(TwinnetError):
     UnknownInLab('there is no host h9')
     """
 
-    def __new__(cls, message: str, remedy: str = "", name: str = "LabError") -> Self:
-        """Return an error of the kind that `name` belongs to."""
+    def __new__(cls, message: str = "", remedy: str = "", name: str = "LabError") -> Self:
+        """Return an error of the kind that `name` belongs to. Whoever unpickles one gives nothing here."""
         kind = cast("type[Self]", _KINDS.get(name, cls)) if cls is LabError else cls
         return super().__new__(kind, message)
 
