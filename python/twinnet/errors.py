@@ -168,14 +168,18 @@ class LabError(TwinnetError):
     UnknownInLab('there is no host h9')
     """
 
-    def __new__(cls, message: str = "", remedy: str = "", name: str = "LabError") -> Self:
-        """Return an error of the kind that `name` belongs to. Whoever unpickles one gives nothing here."""
+    def __new__(cls, message: str, remedy: str = "", name: str = "LabError") -> Self:
+        """Return an error of the kind that `name` belongs to."""
         kind = cast("type[Self]", _KINDS.get(name, cls)) if cls is LabError else cls
         return super().__new__(kind, message)
 
     def __init__(self, message: str, remedy: str = "", name: str = "LabError") -> None:
         super().__init__(message, remedy)
         self._name = name
+
+    def __reduce__(self) -> tuple[type[LabError], tuple[str, str, str]]:
+        """Return how it is made anew in another process, also by libraries that do so without calling ``__init__``."""
+        return type(self), (self.message, self.remedy, self._name)
 
     @property
     def name(self) -> str:
