@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-all check lint prose format bench validate validate-check docs wheel kernel-wheel clean
+.PHONY: help demo test test-all check lint prose format bench validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
-	@echo "make test    the tests, without those that need a quiet machine or minutes of their own"
+	@echo "make test    the tests, without those that need a quiet machine or take five seconds or more"
 	@echo "make test-all all tests"
 	@echo "make lint    format, lint, types"
 	@echo "make check   the same, then make test"
@@ -16,7 +16,9 @@ help:
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
 	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
-	@echo "make wheel   a wheel, into dist/"
+	@echo "make wheel   wheels for x86-64 and aarch64, into dist/"
+	@echo "make sdist   the source distribution, into dist/"
+	@echo "make conformance-wheel the test cases and the laws, as a wheel of their own into dist/"
 	@echo "make kernel-wheel the kernel for programs on the virtual clock, as a wheel into dist/"
 
 $(VENV)/.tools: pyproject.toml tools/prerequisites.sh
@@ -35,7 +37,7 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 demo: $(VENV)/.built
 	@$(BIN)/twinnet run tcp-udp-queues --preset demo --out results
 
-# All but what needs a quiet machine or minutes of its own.
+# All but what needs a quiet machine or takes five seconds or more (tests/support/long_tests.txt).
 test: $(VENV)/.built
 	cargo test --workspace --exclude twinnet-python --quiet
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet and not long" tests
@@ -83,11 +85,24 @@ docs: $(VENV)/.built
 	$(BIN)/sphinx-build -W -n -q -b html docs site
 	@echo "site/index.html"
 
-# Zig links against the oldest glibc that manylinux has, whatever this machine has.
+# Zig links against the oldest glibc that manylinux has, whatever this machine has, and for other processors.
+# One alone: make wheel WHEELS=aarch64-unknown-linux-gnu
+WHEELS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 wheel: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "ziglang>=0.13"
-	PATH="$(abspath $(BIN)):$$PATH" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 \
-		$(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --out dist
+	@for target in $(WHEELS); do \
+		if command -v rustup >/dev/null; then rustup --quiet target add $$target || exit 1; fi; \
+		PATH="$(abspath $(BIN)):$$PATH" CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 \
+			$(BIN)/maturin build --release --quiet --zig --compatibility manylinux2014 --target $$target --out dist || exit 1; \
+	done
+
+# pip builds a wheel of it where none fits the machine: that needs a C compiler and Rust.
+sdist: $(VENV)/.tools
+	@$(BIN)/maturin sdist --out dist
+
+# What checks twinnet, and what its users rarely need: `twinnet conformance` and `twinnet validate`.
+conformance-wheel: $(VENV)/.built
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist packages/conformance
 
 # The kernel in which programs run on the virtual clock, in a package of its own: make kernel-wheel SOURCE=linux-7.3.tar.xz
 kernel-wheel: $(VENV)/.built

@@ -36,9 +36,9 @@ PARTS = (
     "policies",
     "abw",
 )
-CAMPAIGNS = ("verdict", "virtual_programs", "repeated_programs")
-"""Only when they are named: what takes more than half an hour and says nothing about speed, and what needs the guest
-kernel."""
+CAMPAIGNS = ("verdict", "virtual_programs", "repeated_programs", "own_code", "live_page")
+"""Only when they are named: what takes more than half an hour and says nothing about speed, what needs the guest
+kernel or a browser, and what has a record of its own."""
 PARTS_HELP = f"any of: {', '.join(PARTS + CAMPAIGNS)}; all but {', '.join(CAMPAIGNS)} when none is named"
 PEERS = ("mininet", "ovs", "kernel", "iperf3", "ping", "bare", "ns-3")
 PATIENCE_S = 30.0
@@ -46,8 +46,7 @@ QUICK_PATIENCE_S = 3.0
 """How long a part may wait for a quiet machine."""
 
 
-def main() -> int:
-    """Run the parts that were asked for; the status tells whether they could be measured, met or not."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure twinnet beside its peers.")
     parser.add_argument("parts", nargs="*", metavar="NAME", help=PARTS_HELP)
     parser.add_argument("--quick", action="store_true", help="shorter and fewer repetitions: for a first look")
@@ -64,6 +63,12 @@ def main() -> int:
         default=(),
         help="only these rows of one part, as its ROWS names them; what FILE has of its others at this commit is kept",
     )
+    return parser
+
+
+def main() -> int:
+    """Run the parts that were asked for; the status says whether they could be measured, met or not."""
+    parser = _parser()
     wanted = parser.parse_args()
     # The end that `timeout` brings is to close what was opened, as an interrupt does.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

@@ -74,12 +74,9 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
             f"memory for {PACKETS // PEER_PACKETS} times the packets",
             "MB more",
             growth,
-            target=f"at most {TARGET_GROWTH_MB:g}",
-            met=max(growth) <= TARGET_GROWTH_MB,
             note=f"the greatest memory of the process, {median(most for _, most in runs):.0f} MB with the interpreter",
             summary="worst",
-            strain=max(growth) / TARGET_GROWTH_MB,
-        )
+        ).at_most(TARGET_GROWTH_MB)
 
 
 def write_streams(path: Path, packets: int) -> None:

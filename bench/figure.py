@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Literal
 
@@ -66,6 +66,20 @@ class Figure:
         if self.summary == "farthest":
             return max(samples, key=abs)
         return median(samples) if self.summary == "median" else max(samples)
+
+    def below(self, most: float) -> Figure:
+        """Return it with the goal that its value is less than `most`."""
+        return self._judged(f"below {most:g}", most, lambda value: value < most)
+
+    def at_most(self, most: float) -> Figure:
+        """Return it with the goal that its value is no more than `most`."""
+        return self._judged(f"at most {most:g}", most, lambda value: value <= most)
+
+    def _judged(self, target: str, most: float, keeps: Callable[[float], bool]) -> Figure:
+        value = self.value
+        if value is None:
+            return replace(self, target=target)
+        return replace(self, target=target, met=bool(keeps(value)), strain=value / most)
 
     def count(self, samples: Sequence[float]) -> int:
         """Return how many repetitions `samples` are: those that a deterministic run gave alike are one."""

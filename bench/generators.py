@@ -171,12 +171,23 @@ def _accuracy(
         goal=f"distance from the rate: within {TARGET_RATE_PERCENT} %",
         strain=median(rate_errors) / TARGET_RATE_PERCENT,
     )
+    yield _gaps(name, ours, known, own_or_shared, whose, rate <= TARGET_GAP_UP_TO)
+
+
+def _gaps(
+    name: str,
+    ours: Sequence[Seen],
+    known: Mapping[str, Sequence[Seen]],
+    own_or_shared: Sequence[str],
+    whose: str,
+    judged: bool,
+) -> Figure:
+    """How wrong gaps were; `own_or_shared` is the processor of each repetition."""
     gaps = [one.gap_p99_us for one in ours]
-    judged = rate <= TARGET_GAP_UP_TO
     # Each repetition by the limit of the processor that it had.
     limits = [TARGET_GAP_US[one] for one in own_or_shared]
     of_limit = median(gap / limit for gap, limit in zip(gaps, limits, strict=True))
-    yield Figure(
+    return Figure(
         f"{name}: p99 error of gaps",
         "us",
         gaps,

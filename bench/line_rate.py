@@ -37,7 +37,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     if absent := missing("bare"):
         yield Figure("line rate", "", [], note=absent)
         return
-    seconds, repetitions, lone = (1, 1, 50) if quick else (2, 3, 150)
+    seconds, repetitions, lone = (1, 1, 50) if quick else (2, 5, 150)
     sites: dict[str, tuple[SiteFor, int]] = {
         "ours": (_ours, _ETHERNET_OVERHEAD),
         "ours, sender held back": (_ours_held_back, _ETHERNET_OVERHEAD),

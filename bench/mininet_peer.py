@@ -1,7 +1,8 @@
 """What Mininet takes to create and stop a network: run by the Python that has Mininet, in an arena with Open vSwitch.
 
 ``mininet_peer.py single 200``, ``linear 100``, ``tree 4 4``; prints the seconds of creating with starting, of stopping
-until Mininet returns, and until all interfaces are gone.
+until Mininet returns, and until all interfaces are gone. ``--commands`` has each host run a first command, which counts
+as a part of starting. On twinnet it runs as any script of Mininet (:mod:`bench.mininet_start`).
 """
 
 import socket
@@ -34,8 +35,11 @@ def main():
     before = {name for _, name in socket.if_nameindex()}
     sentinel = Sentinel()
     begin = time.perf_counter()
-    net = Mininet(topo=TOPOLOGIES[sys.argv[1]](*map(int, sys.argv[2:])), switch=StandaloneSwitch, controller=None)
+    words = [word for word in sys.argv[1:] if word != "--commands"]
+    net = Mininet(topo=TOPOLOGIES[words[0]](*map(int, words[1:])), switch=StandaloneSwitch, controller=None)
     net.start()
+    for host in net.hosts if "--commands" in sys.argv else ():
+        host.cmd("true")
     started = time.perf_counter()
     net.stop()
     returned = time.perf_counter()

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from twinnet.interpreter import PYTHON
 
-__all__ = ["counted", "main", "run_file"]
+__all__ = ["COMMAND", "counted", "main", "run_file"]
 
-_COMMAND = [*PYTHON, "-c", "import sys; from twinnet.cli import main; sys.exit(main())", "mininet"]
+COMMAND = [*PYTHON, "-c", "import sys; from twinnet.cli import main; sys.exit(main())", "mininet"]
+"""The command that runs a script of Mininet."""
 _RAN = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
 _ENDED = re.compile(r"^(?:OK|FAILED)\b.*$", re.MULTILINE)
 _NOT_PASSED = re.compile(r"(failures|errors|skipped)=(\d+)")
@@ -44,10 +45,11 @@ def counted(told: str) -> Counter[str]:
 
 def run_file(path: Path, packages: Path) -> tuple[Counter[str], str]:
     """Run the tests of `path`, with the package ``mininet.examples`` in `packages`; return their counts and output."""
-    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    found_by_caller = os.environ.get("PYTHONPATH", "")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(packages), found_by_caller)))}
     try:
         done = subprocess.run(
-            [*_COMMAND, path.name, "-v"],
+            [*COMMAND, path.name, "-v"],
             cwd=path.parent,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -18,11 +18,13 @@ from bench.__main__ import PARTS
 from bench.figure import Figure, shown
 from bench.record import PartRecord, read
 
-__all__ = ["PAGE", "RECORD", "filled", "goals", "missed", "table"]
+__all__ = ["FASTER", "PAGE", "RECORD", "faster", "filled", "goals", "missed", "table"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 PAGE = _ROOT / "docs" / "explanation" / "performance.md"
 RECORD = Path(__file__).resolve().parent / "records" / "performance.json"
+FASTER = RECORD.with_name("faster-machine.json")
+"""Some parts as a faster machine measured them, at another commit."""
 _BLOCK = re.compile(r"(<!-- record: (?P<name>[a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_LISTED_PEERS = 4
 """With more peers each has a column of its own."""
@@ -35,6 +37,7 @@ def filled(page: str, parts: Mapping[str, PartRecord]) -> str:
         "goals": lambda: goals(parts),
         "conditions": lambda: conditions(parts),
         "missed": lambda: missed(parts),
+        "faster": lambda: faster(parts, read(FASTER)),
         **{name: lambda name=name: _part(name, parts.get(name)) for name in PARTS},
     }
 
@@ -77,6 +80,26 @@ def _machine(machine: Mapping[str, str]) -> str:
     """The machine in a line; what changes from run to run is left out."""
     kept = {name: value for name, value in machine.items() if name not in ("date", "load")}
     return "; ".join(f"{name}: {value}" for name, value in kept.items())
+
+
+def faster(parts: Mapping[str, PartRecord], other: Mapping[str, PartRecord]) -> str:
+    """Return the figures of the record beside those of another machine, each with its peers."""
+    lines = ["| part | figure | above | peers | faster machine | peers | n |", "|---|---|---|---|---|---|---|"]
+    for name, part in other.items():
+        above = {figure.name: figure for figure in parts[name].figures} if name in parts else {}
+        for there in part.figures:
+            here = above.get(there.name)
+            if here is None or not (here.ours and there.ours):
+                continue
+            cells = [cell for one in (here, there) for cell in (_cell(one, "ours"), _peers(one))]
+            count = f"{len(here.ours)}, {len(there.ours)}"
+            lines.append(f"| {' | '.join([f'`{name}`', _name(there), *cells, count])} |")
+    begun = "; ".join(f"`{name}` {part.begin}, commit {part.commit}" for name, part in other.items())
+    return "\n".join([*lines, "", f"- The faster machine: {begun}.", ""])
+
+
+def _peers(figure: Figure) -> str:
+    return "; ".join(f"{name} {shown(figure.of(samples))}" for name, samples in figure.peers.items() if samples)
 
 
 def _part(name: str, part: PartRecord | None) -> str:

@@ -141,11 +141,8 @@ def _study(quiet: Quiet) -> Iterator[Figure]:
         "qos-class-profiles: five minutes at a tenth of the rates, two processors",
         "min",
         [expected],
-        target="below 30",
-        met=expected < 30,
-        strain=expected / 30,
         note="scaled from the simulation above by time",
-    )
+    ).below(30)
 
 
 def _pings(repetitions: int, seconds: float, quiet: Quiet) -> Figure:
@@ -169,9 +166,6 @@ def _pings(repetitions: int, seconds: float, quiet: Quiet) -> Figure:
         f"{PING_CLIENTS} x {PING_SERVERS} pairs that ping each second, wall clock",
         "% of one core",
         ours,
-        target=f"below {PING_TARGET_PERCENT:g}",
-        met=max(ours) < PING_TARGET_PERCENT,
-        strain=max(ours) / PING_TARGET_PERCENT,
         note=f"all threads of the lab process; {idle:.1f} % without pings; {answered} round trips",
         summary="worst",
-    )
+    ).below(PING_TARGET_PERCENT)

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 
 from bench.figure import Figure, shown
 from bench.performance_page import RECORD
@@ -25,11 +26,18 @@ from bench.verdict_page import newest
 
 __all__ = ["PAGES", "filled", "words"]
 
+OWN_CODE = RECORD.with_name("own-code.json")
 _ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = Path(__file__).resolve().parent / "records" / "programs.json"
+"""What was measured of programs on the virtual clock."""
+LIVE_PAGE = PROGRAMS.with_name("live-page.json")
 PAGES = (
     _ROOT / "README.md",
+    _ROOT / "docs" / "how-to" / "run-programs-in-virtual-time.md",
     _ROOT / "docs" / "explanation" / "fidelity.md",
     _ROOT / "docs" / "explanation" / "model-tcp.md",
+    _ROOT / "docs" / "how-to" / "bring-your-own.md",
+    _ROOT / "docs" / "how-to" / "watch-a-lab.md",
 )
 _BLOCK = re.compile(r"(<!-- record: (?P<name>[a-z_]+) -->).*?(<!-- end -->)", re.DOTALL)
 
@@ -38,7 +46,11 @@ def words() -> dict[str, str]:
     """Return what the records say, by the name of its place."""
     told: dict[str, Callable[[], str]] = {
         "bursts": lambda: _bursts(read(RECORD)),
+        "live_page": lambda: _of_part("live_page", LIVE_PAGE),
+        "own_code": lambda: _own_code(read(OWN_CODE)["own_code"]),
         "phase_effects": _phase_effects,
+        "programs": lambda: _of_part("virtual_programs", PROGRAMS),
+        "repeated_programs": lambda: _of_part("repeated_programs", PROGRAMS),
         "tcp_cells": _tcp_cells,
         "verdict": newest,
     }
@@ -75,6 +87,50 @@ def _bursts(parts: Mapping[str, PartRecord]) -> str:
         f" one frame (the worst of n = {count} runs by `python -m bench line_rate`, {part.begin[:10]}, commit"
         f" {part.commit})"
     )
+
+
+def _own_code(part: PartRecord) -> str:
+    """What Python of one's own costs, kind by kind."""
+
+    def row(figure: Figure) -> str:
+        sides = (figure.ours, figure.peers["built-in"])
+        cells = [f"{shown(median(one))} ({shown(min(one))} to {shown(max(one))})" for one in sides]
+        return f"| {figure.name} | {' | '.join(cells)} |"
+
+    count = len(part.figures[0].ours)
+    return "\n".join(
+        [
+            "",
+            "| events in a second of processor time | own | built in |",
+            "|---|---|---|",
+            *map(row, part.figures),
+            "",
+            f"Measured: `python -m bench own_code`, {part.begin[:10]}, commit {part.commit}, medians of n = {count} and"
+            " the least to the greatest, on the virtual clock, all of the simulation included.",
+            "",
+        ]
+    )
+
+
+def _of_part(name: str, record: Path) -> str:
+    """All figures of a part that `record` has."""
+    part = read(record)[name]
+    lines = ["", "", "| figure | median (range) | goal | met | n |", "|---|---|---|---|---:|"]
+    for figure in part.figures:
+        spread = f" ({shown(min(figure.ours))} to {shown(max(figure.ours))})" if len(set(figure.ours)) > 1 else ""
+        unit = f", {figure.unit}" if figure.unit else ""
+        unit += " (the worst)" if figure.summary != "median" and len(figure.ours) > 1 else ""
+        met = {True: "yes", False: "**no**", None: ""}[figure.met]
+        lines.append(
+            f"| {figure.name}{unit} | {shown(figure.value)}{spread} | {figure.target} | {met} | {len(figure.ours)} |"
+        )
+    notes = [f"- {figure.name}: {figure.note}." for figure in part.figures if figure.note]
+    command = f"Measured: `python -m bench {name}`, {part.begin[:10]}, commit {part.commit}, {part.machine['cpu']}."
+    others = (
+        f" Others took {median(part.others_percent):.0f} % of the machine before each." if part.others_percent else ""
+    )
+    failure = f" The part is not whole: {part.failure}." if part.failure else ""
+    return "\n".join([*lines, "", *notes, "", command + others + failure, "", ""])
 
 
 def _tcp_cells() -> str:

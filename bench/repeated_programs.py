@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import twinnet as tn
@@ -82,9 +82,9 @@ def _cut(lab: tn.Lab) -> None:
     lab.run_until("1 s")
     job = lab["h1"].popen("iperf3 -c h2 -t 4")
     lab.run_until("2 s")
-    lab.link("h1", "h2").down()
+    lab.link("h1", "h2").set(up=False)
     lab.run_until("3 s")
-    lab.link("h1", "h2").up()
+    lab.link("h1", "h2").set(up=True)
     job.communicate()
 
 
@@ -102,6 +102,9 @@ SCENARIOS: dict[str, tuple[Callable[[], tn.Network], Callable[[tn.Lab], None]]] 
 }
 """By what they are: the network, and what is done in it."""
 
+ROWS = tuple(SCENARIOS)
+"""What can be measured by itself."""
+
 Condition = tuple[str, Callable[[list[str], Path], list[str]], Mapping[str, str]]
 
 
@@ -116,6 +119,8 @@ def conditions() -> list[Condition]:
         ("as it is", lambda command, _: command, {}),
         ("other variables", lambda command, _: command, {"LANG": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "X": "x" * 3000}),
         (f"beside {BUSY} busy programs", lambda command, _: command, {"BENCH_BUSY": str(BUSY)}),
+        ("in a folder with a long name", lambda command, _: command, {"TMPDIR": "a-folder-with-a-long-name/" * 6}),
+        ("an interpreter that a script starts", lambda command, _: command, {"BENCH_SCRIPT": "1"}),
     ]
     if shutil.which("taskset"):
         found.append(("on one processor", lambda command, _: ["taskset", "-c", "0", *command], {}))
@@ -126,8 +131,8 @@ def conditions() -> list[Condition]:
     return found
 
 
-def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
-    """Yield the figures; none where there is no kernel for the guest."""
+def measure(quick: bool, quiet: Quiet, rows: Sequence[str] = ROWS) -> Iterator[Figure]:
+    """Yield the figures of the scenarios `rows`; none where there is no kernel for the guest."""
     kernel = find()
     if kernel is None:
         return
@@ -138,7 +143,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         copy = folder / "linux"
         shutil.copy(kernel.path, copy)
         copy.chmod(0o755)
-        for scenario in SCENARIOS:
+        for scenario in rows:
             traces: dict[str, list[str]] = {}
             for number in range(runs):
                 name, command, environment = conditions()[number % len(conditions())]
@@ -170,6 +175,9 @@ def trace_of(
         "TWINNET_KERNEL": str(folder / "linux"),
         "PYTHONPATH": str(_ROOT),
     }
+    if "TMPDIR" in environment:
+        given["TMPDIR"] = str(here / environment["TMPDIR"])
+        Path(given["TMPDIR"]).mkdir(parents=True)
     with _busy(int(environment.get("BENCH_BUSY", "0"))):
         made = subprocess.run(
             command([sys.executable, "-m", "bench.repeated_programs", scenario], folder),
@@ -196,9 +204,19 @@ def _busy(programs: int) -> Iterator[None]:
             one.wait()
 
 
+def _started_by_a_script(folder: Path) -> str:
+    """An interpreter for the guest that takes other programs, system calls and random numbers to start."""
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\n/bin/true\nod -An -N64 /dev/urandom >/dev/null\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
 def main(scenario: str) -> int:
     """Make one run of `scenario`, and print its trace and the moment at which it ended."""
     build, act = SCENARIOS[scenario]
+    if "BENCH_SCRIPT" in os.environ:
+        sys.executable = _started_by_a_script(Path.cwd())
     with build().simulate(hosts="programs", seed=7) as lab:
         act(lab)
         print(lab.trace_hash, f"{lab.now():.9f} s")

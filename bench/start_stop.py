@@ -26,7 +26,7 @@ ROWS = ("single,200", "linear,100", "tree,4,4", "tree of 1024 hosts, 33 switches
 """What can be measured by itself; the memory of a host belongs to the last."""
 MININET_FACTOR = 20
 BARE_FACTOR = 2
-_PEER = Path(__file__).with_name("mininet_peer.py")
+MININET_SCRIPT = Path(__file__).with_name("mininet_peer.py")
 _SETTLE_LIMIT_S = 30.0
 _MININET = "Mininet, OVS user space"
 
@@ -137,11 +137,11 @@ def bare_seconds(hosts: int) -> float:
     return float(done.stdout)
 
 
-def mininet_times(name: str) -> Times:
-    """Return what Mininet took for the topology `name`, such as ``tree,4,4``."""
+def mininet_times(name: str, *options: str) -> Times:
+    """Return what Mininet took for the topology `name`, such as ``tree,4,4``; `options` are those of its script."""
     with Arena() as arena:
         arena.start_open_vswitch()
-        said = arena.run(["/usr/bin/python3", str(_PEER), *name.split(",")], timeout_s=1200)
+        said = arena.run(["/usr/bin/python3", str(MININET_SCRIPT), *name.split(","), *options], timeout_s=1200)
     return Times(*map(float, said.split()))
 
 

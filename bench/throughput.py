@@ -30,7 +30,7 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     if absent := missing("iperf3") or missing("ping"):
         yield Figure("one TCP flow, ping", "", [], note=absent)
         return
-    seconds, repetitions, pings = (1, 1, 200) if quick else (3, 3, 1000)
+    seconds, repetitions, pings = (1, 1, 200) if quick else (3, 5, 1000)
     sites: dict[str, SiteFactory] = {
         "ours": lambda: lab_site("ours", templates.single(2)),
         _PACKET_SOCKETS: lambda: lab_site(_PACKET_SOCKETS, templates.single(2), interface="veth"),
@@ -45,6 +45,8 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
     ten = gbps.pop("ten")
     rtts.pop("ten")
     ours, ours_rtt = gbps.pop("ours"), rtts.pop("ours")
+    bare = rtts.get("bare loop")
+    bound_us = min(PING_TARGET_US, 1.1 * median(bare)) if bare else PING_TARGET_US
     yield Figure(
         "one TCP flow, one switch",
         "Gbit/s",
@@ -69,10 +71,11 @@ def measure(quick: bool, quiet: Quiet) -> Iterator[Figure]:
         "us",
         ours_rtt,
         rtts,
-        "at most 60",
-        median(ours_rtt) <= PING_TARGET_US,
-        note=f"{pings} pings 1 ms apart, {repetitions} times",
-        strain=median(ours_rtt) / PING_TARGET_US,
+        "at most 60, and 1.1 x the bare loop",
+        median(ours_rtt) <= bound_us,
+        note=f"{pings} pings 1 ms apart, {repetitions} times; the bare loop takes a third as long when the kernel "
+        "happens to wake it on the processor of ping, where nothing else runs",
+        strain=median(ours_rtt) / bound_us,
     )
 
 

@@ -31,6 +31,7 @@ copybutton_only_copy_prompt_lines = True
 # `sphinx -n` follows every name in signatures. These belong to other packages, or are parts of annotations that Sphinx
 # takes for names; everything else must lead somewhere.
 nitpick_ignore_regex = [
+    ("py:class", r"twinnet\.lab_process\.replies\..*"),
     ("py:.*", r"(collections|typing|pathlib|os|numpy|polars|pl|networkx|gymnasium|subprocess|types|enum|abc)\..*"),
     ("py:.*", r"(datetime|decimal|random|ssl)\..*"),
     ("py:.*", r".*[\[\] ].*"),
@@ -47,4 +48,11 @@ nitpick_ignore_regex = [
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
         r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
     ),
+]
+
+# Bases and marks that are not part of the interface.
+nitpick_ignore = [
+    ("py:class", "twinnet.results.read_fields.Reported"),
+    ("py:class", "twinnet.results.read_fields.ReportedIfAny"),
+    ("py:class", "twinnet.qos.queue.ClassWithQueue"),
 ]

@@ -32,12 +32,15 @@ ORDER = {
     "learning_tree": "An os-ken learning switch in a tree",
     "open_vswitch": "Open vSwitch",
     "router_triangle": "A router triangle with static routes",
+    "routing_daemons": "Routing daemons: OSPF and BGP by FRR",
     "ipv6": "IPv6",
     "two_labs": "VXLAN between two labs",
     "real_interface": "A real interface",
     "video_judged": "Video, judged",
     "congestion_controls": "Congestion controls compared",
     "bbr_by_iperf3": "BBR beside CUBIC, by iperf3 in virtual time",
+    "web_bufferbloat": "Bufferbloat with a real web server, in virtual time",
+    "faucet_in_virtual_time": "Faucet that learns and forgets, in virtual time",
     "seed_of_a_bug": "A bug found by its seed",
     "capture_and_analyse": "Capture and analyse",
     "three_factors": "A study with three factors",
@@ -47,6 +50,7 @@ ORDER = {
 }
 """The examples in the order of the gallery, with their titles."""
 ARGUMENTS = {"qos_queues": (True,), "router_triangle": (False,), "bufferbloat": None, "open_vswitch": ("own",)}
+ARGUMENTS |= {"web_bufferbloat": None}
 ARGUMENTS |= {"video_judged": ("1.8 Mbit",), "congestion_controls": (15,), "bbr_by_iperf3": (15,), "two_labs": (1,)}
 """What an example's `network` takes for its picture; `None`: a queue."""
 STUDIES = {

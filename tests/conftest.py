@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +13,19 @@ import pytest
 import twinnet as tn
 from _pytest.runner import runtestprotocol
 from fake_lab import FakeLab
+from live_browser import needs_a_browser
+from long_tests import named_as_long
 from means import wrongly_skipped
-from untrusted import ATTEMPTS, invalid_runs, last_lab_watched
+from untrusted import ATTEMPTS, Host, invalid_runs, last_lab_watched
 
 _SKIPPED: dict[str, str] = {}
 """Reasons by test."""
 _WRONG: dict[str, str] = {}
 """Those that should have run, and why."""
 _MADE_AGAIN: list[str] = []
-"""Tests that judged an invalid run, and what it said."""
+"""Tests that judged an invalid run or had no quiet, and what said so."""
 _AGAIN: dict[str, int] = {}
-"""How often each judged test that ran was made again."""
+"""How often each test that may be made again, and ran, was made again."""
 _TOO_OFTEN: dict[str, str] = {}
 """Those that were in too many of the last runs, and in how many."""
 _FOLDER: pytest.StashKey[Path] = pytest.StashKey()
@@ -37,17 +40,34 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what drives a browser as ``quiet``: beside a lab with full lines and other tests a page takes longer to be
+    drawn than any of them should wait. Mark as ``long`` what `long_tests.txt` names."""
+    long = named_as_long()
+    for item in items:
+        if needs_a_browser.mark in item.iter_markers("skipif"):
+            item.add_marker(pytest.mark.quiet)
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Make a test that is marked ``judged`` again when it failed on an invalid run: see ``untrusted.py``."""
-    if item.get_closest_marker("judged") is None:
+    """Make a test again that is marked ``judged`` and failed on an invalid run, or is marked ``quiet`` and had none:
+    see ``untrusted.py``."""
+    judged, quiet = (item.get_closest_marker(name) is not None for name in ("judged", "quiet"))
+    if not judged and not quiet:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports: list[pytest.TestReport] = []
     for attempt in range(1, ATTEMPTS + 1):
-        with last_lab_watched() as told:
+        host, told = Host(), []
+        with last_lab_watched() if judged else contextlib.nullcontext(told) as told:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        if folder := item.stash.get(_FOLDER, None):
+        if judged and (folder := item.stash.get(_FOLDER, None)):
             told += invalid_runs(folder)
+        if quiet:
+            told += host.took()
         if any(one.when == "call" and not one.skipped for one in reports):
             _AGAIN[item.nodeid] = attempt - 1
         if attempt == ATTEMPTS or not told or not any(one.failed and one.when == "call" for one in reports):
@@ -108,7 +128,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell of them, and of what was made again."""
     if _MADE_AGAIN:
-        terminalreporter.section("made again, for the run that was judged was invalid")
+        terminalreporter.section("made again, for the run that was judged was invalid or the machine was not quiet")
         for told in _MADE_AGAIN:
             terminalreporter.write_line(told)
     if _TOO_OFTEN:

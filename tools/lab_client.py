@@ -1,7 +1,7 @@
-"""Write python/twinnet/lab_process/requests.py, the typed client of the lab protocol: ``python tools/lab_client.py``.
+"""Write requests.py and replies.py of python/twinnet/lab_process, the typed client: ``python tools/lab_client.py``.
 
 The core tells the requests, their fields and the forms of their answers (``_core.lab_protocol()``). A test compares
-the file with what this gives, so that it is always true.
+the files with what this gives, so that they are always true.
 """
 
 from __future__ import annotations
@@ -17,59 +17,45 @@ from typing import Any
 
 from twinnet import _core
 
-__all__ = ["FILE", "module"]
+__all__ = ["REPLIES", "REQUESTS", "modules"]
 
-FILE = Path(__file__).parents[1] / "python/twinnet/lab_process/requests.py"
-LATER = ("controller.attach", "controllers.wait", "links", "now", "stop", "wait")
+REQUESTS = Path(__file__).parents[1] / "python/twinnet/lab_process/requests.py"
+REPLIES = REQUESTS.with_name("replies.py")
+LATER = ("controller.attach", "controllers.wait", "interface.offer", "links.counters", "now", "ports", "stop", "wait")
 """Requests whose answers somebody waits for beside other things."""
 FIELD_KINDS = {"text": "str", "bool": "bool", "whole number": "int", "picoseconds": "int", "object": "JsonObject",
                "object of text": "Mapping[str, str]"}  # fmt: skip
 """Types of fields by the words of the reference page."""
 ANSWER_KINDS = {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}
 COLUMNS = 120
-HEAD = '''"""The requests of the lab protocol (docs/reference/lab-protocol.md) as methods, and their answers as classes.
-
+WRITTEN = """
 Written by ``python tools/lab_client.py`` from crates/lab/src/protocol; change it there.
-"""
+\"\"\"
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypedDict, cast
+"""
+REPLIES_HEAD = f'''"""The answers to the requests of the lab protocol (docs/reference/lab-protocol.md) as classes.
+{WRITTEN}from typing import Literal, NotRequired, TypedDict
 
+from twinnet.lab_process.pending_reply import JsonObject
+
+'''
+REQUESTS_HEAD = f'''"""The requests of the lab protocol (docs/reference/lab-protocol.md) as methods.
+{WRITTEN}from collections.abc import Mapping, Sequence
+from typing import Literal, cast
+
+from twinnet.lab_process.answering_lab import AnsweringLab
 from twinnet.lab_process.pending_reply import Json, JsonObject, PendingReply
-
 '''
 LAB = '''
 
-class LabRequests(ABC):
+class LabRequests(AnsweringLab):
     """A lab that answers requests: a lab process, a lab in this process, or the parts of a network on several machines.
 
     Each request is a method with the request's fields. It returns the value of the answer, and raises `LabError` with
     the name of a refusal, or `LabClosed` when the lab has ended. Methods called ``..._later`` return at once.
     """
-
-    @abstractmethod
-    def answer(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> Json:
-        """Return the value of the answer to the request `do` with `fields`; `descriptors` go with it."""
-
-    @abstractmethod
-    def submit(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> PendingReply[Json]:
-        """Ask as :meth:`answer` does, and return at once."""
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """True if the lab has ended."""
-
-    @abstractmethod
-    def wait_closed(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the connection."""
 '''
 GIVEN = '''
 
@@ -79,15 +65,23 @@ def _given(**fields: Json) -> JsonObject:
 '''
 
 
-def module() -> str:
-    """Return the text of the file."""
+def modules() -> dict[Path, str]:
+    """Return the text of each of the two files."""
     _, requests, schemas = _core.lab_protocol()
     answers = Answers(**json.loads(schemas))
     methods = "".join(_methods(one, answers) for one in json.loads(requests))
-    names = sorted([*answers.classes, "LabRequests"])
-    classes = "".join(f"\n\n{answers.classes[name]}" for name in names if name in answers.classes)
-    text = f"{HEAD}__all__ = {json.dumps(names)}\n{classes}{LAB}{methods}{GIVEN}"
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-"]
+    classes = "".join(f"\n\n{answers.classes[name]}" for name in sorted(answers.classes))
+    used = [name for name in sorted(answers.classes, key=str.lower) if re.search(rf"\b{name}\b", methods)]
+    imported = f'from twinnet.lab_process.replies import {", ".join(used)}\n\n__all__ = ["LabRequests"]\n'
+    texts = {
+        REPLIES: f"{REPLIES_HEAD}__all__ = {json.dumps(sorted(answers.classes))}\n{classes}",
+        REQUESTS: f"{REQUESTS_HEAD}{imported}{LAB}{methods}{GIVEN}",
+    }
+    return {file: _formatted(file, text) for file, text in texts.items()}
+
+
+def _formatted(file: Path, text: str) -> str:
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(file), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
@@ -202,4 +196,5 @@ def _wrapped(text: str, indent: str, less: int) -> Sequence[str]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(module())
+    for file, text in modules().items():
+        file.write_text(text)

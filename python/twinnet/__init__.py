@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from twinnet.traffic import distributions as processes
     from twinnet.traffic.application import Application
     from twinnet.traffic.congestion import CongestionControl
+    from twinnet.traffic.estimator import Estimator
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ __all__ = [
     "Application",
     "CongestionControl",
     "DeliveryTrace",
+    "Estimator",
     "FidelityRecord",
     "GilbertElliott",
     "Host",
@@ -98,6 +100,7 @@ _HOMES = {
     "Application": "traffic.application",
     "CongestionControl": "traffic.congestion",
     "DeliveryTrace": "deliveries",
+    "Estimator": "traffic.estimator",
     "FidelityRecord": "results.fidelity",
     "GilbertElliott": "network.impairments",
     "Host": "network.nodes",

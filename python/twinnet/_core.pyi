@@ -76,8 +76,16 @@ def open_interface(name: str) -> tuple[int, int, int, int]:
 def kernel_has_open_vswitch() -> bool:
     """Return whether the kernel has Open vSwitch's datapath; asking loads its module where that is permitted."""
 
+def enter_image(image: str, scratch: str) -> None:
+    """Make an image (JSON, as a host of the lab protocol has it) the root of this process's mount namespace, whose
+    mounts are private, and go to its folder; `scratch` is a folder that is covered. Raises `CoreError`
+    `HostNotReady`."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
+
+def error_names() -> list[str]:
+    """The names of all refusals of labs."""
 
 def lab_protocol() -> tuple[int, str, str]:
     """Version of the lab protocol, its requests as JSON (of each ``do``, ``is``, ``fields``, ``reply`` and the name of
@@ -89,6 +97,16 @@ def list_labs() -> list[str]:
 def strangers_at_labs() -> list[tuple[str, int | None]]:
     """Listeners at addresses of the caller's labs that are somebody else's: the lab's name and the user's number
     (``None``: it lets nobody in, so that the kernel does not tell). Takes 1 s at most."""
+
+def claim_lab(name: str | None) -> tuple[str, int]:
+    """Take a name for a lab that lives in this process: `name`, or a free one. Returns it, and the socket that listens
+    under it, which belongs to the caller.
+
+    Raises
+    ------
+    CoreError
+        `InvalidLabName`, `LabNameTaken`, or what the kernel says.
+    """
 
 def open_lab(name: str) -> int:
     """Connect to the caller's running lab `name`; nothing was said yet. The descriptor belongs to the caller.
@@ -238,6 +256,26 @@ def format_size(bytes: int) -> str:
     """Bytes as text that `parse_size` reads back."""
 
 @final
+class Outward:
+    """A thread that carries what a network has to say outward: TCP, UDP and ICMP echo of IPv4 go on as ordinary
+    sockets in the network namespace that the caller stands in.
+
+    Parameters
+    ----------
+    packets
+        A packet socket (`SOCK_RAW`) for IPv4 on one end of an interface, whose other end has the hardware address
+        02:00:00:00:53:01. It is copied.
+    gateway, prefix
+        The address that is the next hop on the interface, and the bits that all addresses there begin with.
+    names
+        The address there that stands for `resolver`, ``ADDRESS:PORT``.
+    """
+
+    def __new__(cls, packets: int, gateway: str, prefix: int, names: str, resolver: str | None = None) -> Outward: ...
+    def close(self) -> None:
+        """End the thread and all connections."""
+
+@final
 class SocketAgent:
     """A thread that runs apps on sockets of this machine, in the network namespace that the caller stands in.
 
@@ -326,9 +364,19 @@ def register_congestion_control(name: str, start: Callable[[int, int], object]) 
     """Let model hosts of this process use the congestion control `name`, of 1 to 15 letters. For each connection
     `start` is called with the initial window in segments and a seed. Raises `ValueError` for a name that cannot be."""
 
-def register_application(name: str, start: Callable[[str], object]) -> None:
-    """Let model hosts of this process run the application `name`. `start` is called for each end with its settings
-    (JSON), and what it returns is told by its method ``_told`` what happens."""
+def register_application(name: str, called: str, start: Callable[[str], object]) -> None:
+    """Let hosts of this process run the application `name`, which messages call `called`. `start` is called for each
+    end with its settings (JSON), and what it returns is told by its method ``_told`` what happens."""
+
+def register_discipline(name: str, called: str, start: Callable[[str, int], object]) -> None:
+    """Let the ports of labs in this process use the discipline `name`, which messages call `called`. `start` is called
+    for each port with its settings (JSON) and a seed, and what it returns is told by its methods ``_arrived`` and
+    ``_next`` what happens."""
+
+def register_estimator(name: str, called: str, start: Callable[[str, str], object]) -> None:
+    """Let probers of this process ask the estimator `name`, which messages call `called`. `start` is called for each
+    estimate with its settings and what is known of its probes (JSON), and what it returns is told by its method
+    ``_told`` what became of its trains."""
 
 @final
 class VirtualLab:
@@ -338,10 +386,16 @@ class VirtualLab:
     one after the other, and the interpreter's lock is released meanwhile.
     """
 
-    def __new__(cls, network: str, guest: str | None = None) -> VirtualLab: ...
-    def spawn(self, body: str, fed: bool) -> str:
+    def __new__(cls, network: str, guest: str | None = None, trace: str | None = None) -> VirtualLab: ...
+    def end_trace(self) -> None:
+        """End the trace that is written into the file `trace`; raises `CoreError` where not all of it could be."""
+
+    def spawn(self, body: str, fed: bool, size: tuple[int, int] | None = None) -> str:
         """Start a program as the request ``spawn`` says, which reads what is fed to it if it is `fed`; return its
         number at once. Raises `CoreError` where the host is a model."""
+
+    def resize(self, job: int, rows: int, columns: int) -> None:
+        """Say that the terminal of the program `job` has another size."""
 
     def feed(self, job: int, bytes: bytes | None) -> None:
         """Have the program `job` read `bytes`; ``None`` ends its input."""

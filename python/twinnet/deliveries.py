@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 
 from twinnet.errors import BadFile, BadValue, did_you_mean, reason
 from twinnet.given_files import read_given
+from twinnet.ranges import is_whole
 from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting
 from twinnet.units import Duration, Rate, duration_ps, rate_bps
@@ -192,7 +193,7 @@ def _refuse_moments(times: Sequence[object]) -> None:
     """Raise `BadValue` for the first moment that is no whole millisecond in the range, or comes before another."""
     before = 0
     for place, moment in enumerate(times, 1):
-        if isinstance(moment, bool) or not isinstance(moment, int) or not 0 <= moment <= _LATEST_MS:
+        if not is_whole(moment, 0, _LATEST_MS):
             raise BadValue(
                 f"moment {place} of a delivery trace is {moment!r}; allowed are whole milliseconds from 0 to "
                 f"{_LATEST_MS}"
@@ -256,12 +257,20 @@ Capacity = float | TracedCapacity
 """The capacity of a link: bit/s, or what follows a trace."""
 
 
-def capacity_of(way: Mapping[str, Any]) -> Capacity | None:
-    """Return the capacity of one direction of a link, given in the form of the lab protocol; ``None`` without one."""
-    if way.get("rate_bps"):
-        return float(way["rate_bps"])
-    trace = way.get("delivery_trace")
-    return TracedCapacity(DeliveryTrace(trace), way.get("framing", "ethernet")) if trace else None
+def capacity_of(way: Mapping[str, Any], queue: Mapping[str, Any] | None = None) -> Capacity | None:
+    """Return the capacity of one direction of a link whose sending port has `queue`, both in the form of the lab
+    protocol; ``None`` without one.
+
+    A token bucket lets no more than its rate pass. It counts a frame from the header on, so that full frames take more
+    than that on the wire.
+    """
+    framing = way.get("framing", "ethernet")
+    if not way.get("rate_bps") and way.get("delivery_trace"):
+        return TracedCapacity(DeliveryTrace(way["delivery_trace"]), framing)
+    rates = [float(way["rate_bps"])] if way.get("rate_bps") else []
+    if queue is not None and queue["kind"] == "tbf":
+        rates.append(queue["rate_bps"] * _MOMENT_BYTES[framing] / _PACKET_WITH_HEADER_BYTES)
+    return min(rates, default=None)
 
 
 @lru_cache(maxsize=8)

@@ -238,25 +238,28 @@ _KINDS: Mapping[str, type[LabError]] = {
         ),
         (
             ProgramRefused,
-            "HostNotReady ModelHost NoSuchDirectory NoSuchSignal NoTerminal ProgramNotExecutable ProgramNotFound "
+            "HostNotReady ModelHost NoSuchDirectory NoSuchSignal ProgramNotExecutable ProgramNotFound "
             "ProgramNotStarted ProgramSpins",
         ),
         (
             MachineRefused,
             "AgentRefused CaptureFailed ControllerFailed GuestNotBuilt GuestNotStarted HostNotBuilt InterfaceDown "
             "InterfaceFailed InterfaceNotOffered LabNotStarted NamespacesRefused NoGuestKernel NoSuchAddress "
-            "NoSuchInterface NoTwinnetThere NotALabProcess NotAvailable NotEthernet OpenVswitchFailed "
+            "NoSuchInterface NoTwinnetThere NotALabProcess NotAvailable NotEthernet OpenVswitchFailed OutputLost "
             "OpenVswitchRefused OtherVersion PacketSocketRefused ParameterRefused PortNotUsable ProcNotMounted "
-            "TunnelFailed UnderlayAddress UnderlayMtu UnderlayPort UnderlaySilent UnderlayTooSlow Unreachable",
+            "TraceFailed TunnelFailed UnderlayAddress UnderlayMtu UnderlayPort UnderlaySilent UnderlayTooSlow "
+            "Unreachable",
         ),
         (LimitReached, "HostBusy OpenFilesExhausted TooManyApps TooManyClients TooManyInterfaces"),
         (
             PartEnded,
-            "AgentEnded AgentFailed FabricFailed GuestEnded HostEnded Internal LabStopped NoAnswer ProgramsEnded",
+            "AgentEnded AgentFailed FabricFailed GuestEnded GuestStands HostEnded Internal LabStopped NoAnswer "
+            "ProgramsEnded",
         ),
         (
             RequestRefused,
-            "AlreadyStarted BadDescriptors BadRequest MalformedRequest NotStarted ProtocolMismatch UnknownRequest",
+            "AlreadyStarted BadDescriptors BadFrame BadRequest MalformedRequest NotStarted ProtocolMismatch "
+            "UnknownRequest",
         ),
     )
     for name in names.split()

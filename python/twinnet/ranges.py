@@ -4,6 +4,8 @@ and no sum of times exceeds the clock, which ends after 106 days.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from twinnet.errors import BadQuantity
 from twinnet.units import (
     PS_PER_SECOND,
@@ -21,6 +23,7 @@ __all__ = [
     "LONGEST_WAY_PS",
     "SHORTEST_INTERVAL_PS",
     "counting_interval_ps",
+    "is_whole",
     "line_rate_bps",
     "moment_ps",
     "run_time_ps",
@@ -37,6 +40,11 @@ SHORTEST_INTERVAL_PS = PS_PER_SECOND // 1000
 FASTEST_LINE_BPS = 10**13
 """The greatest rate of a line."""
 _LARGEST_TRANSFER_BYTES = 10**15
+
+
+def is_whole(value: object, least: int, most: int) -> TypeGuard[int]:
+    """Return whether `value` is a whole number from `least` to `most`; a truth value is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _within_time(value: object, what: str, least_ps: int, most_ps: int) -> int:

@@ -49,7 +49,7 @@ def docstring_texts(of: type | Callable[..., Any]) -> Mapping[str, str]:
 
 def with_texts(schema: Any) -> Any:
     """Return `schema` in which each object's docstring is a summary, and its properties have what the docstring says of
-    them in a section ``Parameters`` or ``Attributes``. A ``kind`` of one word is told by the summary."""
+    them in a section ``Parameters`` or ``Attributes``. A ``kind`` of one word is described by the summary."""
     if isinstance(schema, list):
         return [with_texts(one) for one in cast(list[Any], schema)]
     if not isinstance(schema, dict):

@@ -11,12 +11,13 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from twinnet.errors import BadQuantity, BadValue, did_you_mean
-from twinnet.ranges import LONGEST_WAY_PS
+from twinnet.ranges import LONGEST_WAY_PS, is_whole
 from twinnet.units import (
     BitsPerSecond,
     Bytes,
@@ -27,6 +28,7 @@ from twinnet.units import (
     format_rate,
     format_size,
     rate_bps,
+    share_of_frames,
     size_bytes,
 )
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 __all__ = [
+    "SHARE_SCHEMA",
     "Delay",
     "Described",
     "Flag",
@@ -43,6 +46,7 @@ __all__ = [
     "Quantity",
     "Setting",
     "Share",
+    "ShareSetting",
     "WayTime",
     "Whole",
     "Word",
@@ -104,7 +108,8 @@ class Setting:
         return core_schema.with_info_plain_validator_function(keep)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return self.json_schema()
+        # pydantic adds to what it is given: defaults and titles of one field would stay in the next.
+        return deepcopy(self.json_schema())
 
 
 @dataclass(frozen=True)
@@ -210,7 +215,7 @@ class Whole(Setting):
 
     def read(self, value: object, what: str) -> int:
         """Return the number."""
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+        if not is_whole(value, self.least, self.most):
             raise self.error(f"{what} is {value!r}; allowed are whole numbers from {self.least} to {self.most}")
         return value
 
@@ -250,6 +255,28 @@ class Share(Setting):
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: a number with its bounds."""
         return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+
+SHARE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"const": 0},
+        {"type": "string", "pattern": r"^\s*([0-9.]+\s*%|0)\s*$", "examples": ["1 %"]},
+    ]
+}
+"""The JSON schema of a share of frames: text, or 0."""
+
+
+@dataclass(frozen=True)
+class ShareSetting(Setting):
+    """A share of frames: text such as ``1 %``, or 0."""
+
+    def read(self, value: object, what: str) -> float:
+        """Return the number."""
+        return share_of_frames(value, what)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: text, or 0."""
+        return SHARE_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -320,7 +347,7 @@ def _settings_in(annotation: Any) -> Iterator[Setting]:
 
 
 class Described:
-    """A dataclass whose fields are settings: checked when made, told in the form of the protocol, read from files.
+    """A dataclass whose fields are settings: checked when made, written in the form of the protocol, read from files.
 
     A field whose default is ``None`` may be left out, which the protocol writes as null.
     """
@@ -350,14 +377,14 @@ class Described:
         found = handler.resolve_ref_schema(handler(schema))
         text = inspect.getdoc(cls) or ""
         found["description"] = text.partition("\n")[0]
-        told = _parameters(text)
+        texts = _parameters(text)
         if "kind" in found.get("properties", {}):
             # In Python the class says it; in a file nothing else does.
             found["properties"]["kind"].pop("default", None)
             found["required"] = ["kind", *found.get("required", [])]
         for name, one in found.get("properties", {}).items():
-            if name in told and "$ref" not in one:
-                one["description"] = told[name]
+            if name in texts and "$ref" not in one:
+                one["description"] = texts[name]
         return found
 
 
@@ -377,8 +404,8 @@ def _may_be_left_out(one: Field[Any]) -> bool:
 def _parameters(text: str) -> dict[str, str]:
     """Return the description of each field in the section ``Parameters`` of a docstring, as one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for names, body in re.findall(r"^(\S[^\n]*)\n((?:[ ]+[^\n]*\n?|\n)+)", section.group(1) if section else "", re.M):
         for name in names.split(","):
-            told[name.strip()] = " ".join(body.split())
-    return told
+            texts[name.strip()] = " ".join(body.split())
+    return texts

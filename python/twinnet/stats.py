@@ -231,7 +231,7 @@ def blocked_contrast(
     Returns
     -------
     tuple or None
-        The interval, and the test that the sum is zero; `None` where the blocks do not permit it: no block tells the
+        The interval, and the test that the sum is zero; `None` where the blocks do not permit it: no block says the
         groups apart, or nothing is left to tell the spread from.
     """
     _check_level(level)
@@ -242,7 +242,7 @@ def blocked_contrast(
         raise ValueError(f"{values.size} values have {names.size} blocks; give one for each")
     groups = (group_of[:, None] == np.arange(len(samples))).astype(np.float64)
     inside = (names[:, None] == np.unique(names)).astype(np.float64)
-    # Centred: where a block's effect does not cancel, the sum is told for the mean of the blocks as they were used.
+    # Centred: where a block's effect does not cancel, the sum is given for the mean of the blocks as they were used.
     design = np.hstack([groups, np.asarray(scales, dtype=np.float64)[group_of, None] * (inside - inside.mean(axis=0))])
     inverse = np.linalg.pinv(design)
     wanted = np.concatenate([np.ones(len(samples)), np.zeros(inside.shape[1])])

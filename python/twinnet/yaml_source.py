@@ -1,4 +1,4 @@
-"""YAML files whose every value knows its line: read safely, checked by a pydantic model, mistakes told as
+"""YAML files whose every value knows its line: read safely, checked by a pydantic model, mistakes shown as
 ``file:line:column``.
 
 Scalars follow the core schema of YAML 1.2 (``yes`` and ``on`` are text, ``true`` is not). Anchors, aliases and tags

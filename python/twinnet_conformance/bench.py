@@ -236,7 +236,7 @@ class Bench(Channel):
         """Send `frame` and check what comes out, whatever the order of ports."""
         came = self.frame(frame, port)
         if sorted(came) != sorted(due):
-            raise Failure(f"came {_told(came)}; due {_told(due)}")
+            raise Failure(f"came {_in_words(came)}; due {_in_words(due)}")
 
     def passes(self, frame: bytes, after: bytes | None = None, port: int | None = None) -> None:
         """Check that `frame` comes out by port 2, as it was or as `after`."""
@@ -308,7 +308,7 @@ class Bench(Channel):
         return of.PortStats(*of.PORT_STATS.unpack(body))
 
 
-def _told(frames: Sequence[tuple[int, bytes]]) -> str:
+def _in_words(frames: Sequence[tuple[int, bytes]]) -> str:
     return ", ".join(f"port {port}: {frame.hex()}" for port, frame in frames) or "nothing"
 
 

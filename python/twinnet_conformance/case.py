@@ -18,6 +18,7 @@ _MODULES = (
     "matching",
     "pipeline",
     "flow_mods",
+    "flow_errors",
     "flow_removal",
     "instructions",
     "rewriting",

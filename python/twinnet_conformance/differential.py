@@ -178,7 +178,7 @@ def _flow(
     layer = random.choice(list(_LAYERS))
     # A modification says only the kind of frame: one that says more covers next to no flow.
     conditions = _conditions(random, layer, table) if command == of.ADD else dict(_LAYERS[layer][0])
-    told: list[str] = []
+    reported: list[str] = []
     instructions: list[bytes] = []
     changes = _rewriting(random, layer, conditions)
     # What becomes of the action set when a time to live ends is known to differ: in table 0 it is empty.
@@ -186,26 +186,26 @@ def _flow(
     moved = any(name.startswith(("push", "pop")) for name, _ in changes)
     if random.random() < 0.6:
         applied = [*applicable, *(_outputs(random, groups) if random.random() < 0.6 else [])]
-        told.append(f"apply({', '.join(name for name, _ in applied)})")
+        reported.append(f"apply({', '.join(name for name, _ in applied)})")
         instructions.append(of.apply_actions(*(action for _, action in applied)))
     elif not moved:
         # One output or group: of several the set keeps the last.
         written = [*changes, *_outputs(random, groups)[:1]]
-        told.append(f"write({', '.join(name for name, _ in written)})")
+        reported.append(f"write({', '.join(name for name, _ in written)})")
         instructions.append(of.write_actions(*(action for _, action in written)))
     if random.random() < 0.1:
-        told.append("clear")
+        reported.append("clear")
         instructions.append(of.clear_actions())
     if table + 1 < TABLES and random.random() < 0.5:
         if random.random() < 0.5:
             value, mask = random.choice(_METADATA), random.choice(_METADATA_MASKS)
-            told.append(f"metadata {value & mask:#x}/{mask:#x}")
+            reported.append(f"metadata {value & mask:#x}/{mask:#x}")
             instructions.append(of.write_metadata(value & mask, mask))
         following = random.randint(table + 1, TABLES - 1)
-        told.append(f"goto {following}")
+        reported.append(f"goto {following}")
         instructions.append(of.goto_table(following))
     shown = ", ".join(f"{name}={value}" for name, value in conditions.items())
-    text = f"table {table} priority {priority} {shown}: {' '.join(told)}"
+    text = f"table {table} priority {priority} {shown}: {' '.join(reported)}"
     return text, of.flow_mod(conditions, *instructions, table=table, priority=priority, command=command)
 
 
@@ -292,14 +292,14 @@ def compare(given: Round, switches: Sequence[Target]) -> list[Difference]:
         say(given.changes.get(number, ()))
         came = [sorted(bench.frame(frame, port)) for bench in benches]
         if any(one != came[0] for one in came[1:]):
-            results = {name: _told(one) for name, one in zip(names, came, strict=True)}
+            results = {name: _in_words(one) for name, one in zip(names, came, strict=True)}
             differences.append(Difference(f"frame {number} by port {port}: {frame.hex()}", results, given))
     for bench in benches:
         bench.close()
     return differences
 
 
-def _told(frames: Sequence[tuple[int, bytes]]) -> str:
+def _in_words(frames: Sequence[tuple[int, bytes]]) -> str:
     return "; ".join(f"port {port}: {frame.hex()}" for port, frame in frames) or "nothing"
 
 

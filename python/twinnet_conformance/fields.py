@@ -36,7 +36,7 @@ class Field:
     """Another one."""
     settable: bool = True
     in_frame: bool = True
-    """Whether it is told by a frame's bytes."""
+    """Whether a frame's bytes have it."""
     required: bool = False
     """Whether every switch must support it (table 11)."""
 

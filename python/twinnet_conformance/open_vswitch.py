@@ -24,7 +24,7 @@ PROGRAMS = ("setpriv", "ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 PORTS = 4
 CONTROLLERS = 4
-"""Controllers that the bridge is told of; it connects to those that listen."""
+"""Controllers that the bridge is given; it connects to those that listen."""
 PATIENCE_S = 5.0
 PCAP_HEAD, RECORD_HEAD = 24, 16
 LARGEST_ANSWER = 1 << 16
@@ -69,7 +69,7 @@ class OpenVSwitch:
         self._run(["ovs-vswitchd", "--enable-dummy", "--disable-system", f"--unixctl={folder}/ovs.ctl", database])
         self._control = _connected(folder / "ovs.ctl")
         self._control.settimeout(PATIENCE_S)
-        # Two tags instead of one, which is all that it looks at unless it is told.
+        # Two tags instead of one, which is all that it looks at by default.
         self._vsctl("set", "Open_vSwitch", ".", "other_config:vlan-limit=2")
         self.tell("time/stop")
 

@@ -103,10 +103,10 @@ class Remote:
         quiet_at = time.monotonic() + SETTLE_S
         while (left := quiet_at - time.monotonic()) > 0:
             for opened in select.select(list(numbers), [], [], left)[0]:
-                frame, told, _, address = opened.recvmsg(LONGEST_FRAME, socket.CMSG_SPACE(AUXILIARY.size))
-                # Those that we have sent are told of as well.
+                frame, ancillary, _, address = opened.recvmsg(LONGEST_FRAME, socket.CMSG_SPACE(AUXILIARY.size))
+                # Those that we have sent are reported as well.
                 if address[2] != socket.PACKET_OUTGOING:
-                    found.append((numbers[opened], _with_tag(frame, told)))
+                    found.append((numbers[opened], _with_tag(frame, ancillary)))
                     quiet_at = time.monotonic() + SETTLE_S
         return sorted(found, key=lambda one: one[0])
 
@@ -173,8 +173,8 @@ class _Listened(SocketConnection):
 
 def _forget_generation(bench: Bench) -> None:
     """Bring the generation of roles to that of a switch that has heard of none, by steps that count as newer ones."""
-    told = bench.ask(of.role_request(NO_CHANGE), of.ROLE_REPLY)
-    generation = int.from_bytes(told.body[8:16])
+    reported = bench.ask(of.role_request(NO_CHANGE), of.ROLE_REPLY)
+    generation = int.from_bytes(reported.body[8:16])
     while generation != NO_GENERATION:
         generation = min(generation + LONGEST_STEP, NO_GENERATION)
         bench.ask(of.role_request(of.SLAVE, generation), of.ROLE_REPLY)
@@ -187,9 +187,9 @@ def _is_over(connected: socket.socket) -> bool:
     return bool(looked.poll(0))
 
 
-def _with_tag(frame: bytes, told: Sequence[tuple[int, int, bytes]]) -> bytes:
-    """Return the frame as it was on the wire: Linux takes the outer VLAN tag out of it, and tells it beside."""
-    for level, kind, data in told:
+def _with_tag(frame: bytes, ancillary: Sequence[tuple[int, int, bytes]]) -> bytes:
+    """Return the frame as it was on the wire: Linux takes the outer VLAN tag out of it, and hands it over beside."""
+    for level, kind, data in ancillary:
         if (level, kind) == (SOL_PACKET, PACKET_AUXDATA) and len(data) >= AUXILIARY.size:
             status, *_, tag, tag_type = AUXILIARY.unpack_from(data)
             if status & TAG_VALID:

@@ -90,3 +90,36 @@ def test_what_cannot_be_is_refused(arguments: list[str], said: str) -> None:
     found = CliRunner().invoke(abw, arguments)
     assert found.exit_code == 2
     assert said in found.output
+
+
+HALF = """\
+import twinnet as tn
+
+
+class Half(tn.Estimator):
+    def __init__(self, trains):
+        self.trains = trains
+
+    def probe(self):
+        for _ in range(self.trains):
+            heard = yield self.train(10, self.most_rate_bps / 2, idle_s=0.02)
+            self.estimate_bps = heard.arrived_bps
+"""
+
+
+@needs_namespaces
+def test_an_estimator_of_ones_own_probes_real_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "half_of_it.py").write_text(HALF)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = answer("--method", "half_of_it:Half", "--setting", "trains=7", "--most-rate", "'20 Mbit'")
+    assert told["bandwidth"]["method"] == "half_of_it:Half" and told["bandwidth"]["trains"] == 7
+    # What is sent at is the machine's business; that the trains are those of the class is ours.
+    assert {round(one["requested_bps"] / 1e4) for one in told["bandwidth"]["rates"]} == {1000}
+
+
+def test_an_estimator_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(HALF)
+    for wrong, said in (("mine:Halve", "did you mean 'Half'"), ("other:Half", "no file 'other.py' in this folder")):
+        found = CliRunner().invoke(abw, ["10.0.0.1", "--method", wrong])
+        assert found.exit_code == 2 and said in found.output

@@ -8,35 +8,16 @@ from typing import Any
 import pytest
 import twinnet as tn
 from twinnet import bandwidth
-from twinnet.control import AvailableBandwidth, LearningSwitch, Together
+from twinnet.control import AvailableBandwidth
 from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.traffic.bandwidth import METHODS
-
-PATH = ["h1", "s1", "s2", "h2"]
-FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
-"""Of the wire's rate, with preamble, check sequence and gap."""
-
-
-def network(*, loss: str = "0 %") -> tn.Network:
-    """h1 and x1, s1, one link of 10 Mbit/s that loses a share of the packets, s2, h2 and x2."""
-    net = tn.Network(seed=1)
-    left, right = net.switch("s1"), net.switch("s2")
-    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
-        for host in hosts:
-            net.link(net.host(host), switch, rate="100 Mbit")
-    net.link(left, right, rate="10 Mbit", loss=loss)
-    return net
-
-
-def cross_traffic() -> tn.apps.Flow:
-    """Full-size frames of 4 Mbit/s on the wire, from x1 to x2."""
-    return tn.apps.udp("x1", "x2", rate=f"{4e6 * FULL_FRAMES_PAYLOAD_SHARE:.0f} bit", duration="1 h")
+from two_switches import answer_of, counted_by, counted_meanwhile, cross_traffic, two_switches
 
 
 def estimate(net: tn.Network, method: str, most_rate: str = "20 Mbit", **settings: Any) -> Bandwidth:
     """Estimate on the virtual clock."""
     with net.simulate() as lab:
-        lab.start(cross_traffic())
+        lab.start(cross_traffic(4))
         lab.run_until("1 s")
         handle = lab.start(bandwidth.bandwidth("h1", "h2", method, most_rate=most_rate, **settings))
         lab.wait([handle])
@@ -46,7 +27,7 @@ def estimate(net: tn.Network, method: str, most_rate: str = "20 Mbit", **setting
 
 
 def test_a_listener_that_ends_in_the_middle_is_told() -> None:
-    with network().simulate() as lab:
+    with two_switches(10).simulate() as lab:
         listener = lab.start(bandwidth.bandwidth_listener("h2"))
         prober = lab.start(bandwidth.bandwidth_prober("h1", "h2", "pathload", most_rate="20 Mbit"))
         lab.run_until("1 s")
@@ -59,7 +40,7 @@ def test_a_listener_that_ends_in_the_middle_is_told() -> None:
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"spruce"}))
 @pytest.mark.parametrize("most_rate", ["1 Mbit", "4 Mbit"])
 def test_who_may_not_send_as_fast_as_the_path_can_take_is_not_wrong_in_silence(method: str, most_rate: str) -> None:
-    told = estimate(network(), method, most_rate, duration="60 s")
+    told = estimate(two_switches(10), method, most_rate, duration="60 s")
     if told.estimate_bps is None:
         assert told.gave_up
         return
@@ -70,43 +51,56 @@ def test_who_may_not_send_as_fast_as_the_path_can_take_is_not_wrong_in_silence(m
         assert abs(told.estimate_bps / 6e6 - 1) < 0.1 or any("lift most_rate" in note for note in told.notes)
 
 
+@pytest.mark.parametrize(("burst", "is_seen"), [("3028 B", True), ("100 kB", False)])
+def test_a_shaper_that_lets_bursts_pass_is_said_where_it_cannot_be_seen_through(burst: str, is_seen: bool) -> None:
+    net = tn.Network()
+    bucket = tn.qos.Tbf(rate="100 Mbit", burst=burst)
+    s1, s2 = net.switch("s1"), net.switch("s2")
+    for host in ("h1", "x1"):
+        net.link(net.host(host), s1, rate="1 Gbit")
+    net.link(s1, s2, rate="1 Gbit", queue_a=bucket)
+    for host in ("h2", "y1"):
+        net.link(s2, net.host(host), rate="1 Gbit")
+    with net.simulate() as lab:
+        lab.start(tn.apps.udp("x1", "y1", rate="57 Mbit", duration="60 s"))
+        lab.run_until("1 s")
+        most = {"capacity": "100 Mbit", "most_rate": "200 Mbit", "duration": "50 s"}
+        handle = lab.start(bandwidth.bandwidth("h1", "h2", "hybrid", **most))
+        lab.wait([handle])
+        told = handle.reports()[0].flows[0].bandwidth
+    assert told is not None
+    if is_seen:
+        assert told.estimate_bps == pytest.approx(100e6 * 1538 / 1514 - 57e6 * 1538 / 1472, rel=0.05)
+    else:
+        assert told.estimate_bps is None and told.gave_up and "a shaper lets bursts pass" in told.gave_up
+
+
 def test_loss_on_the_way_leaves_hybrid_right_or_without_an_answer() -> None:
-    told = estimate(network(loss="2 %"), "hybrid")
+    told = estimate(two_switches(10, loss="2 %"), "hybrid")
     assert told.probe_lost > 0
     assert told.estimate_bps is None or told.estimate_bps == pytest.approx(6e6, rel=0.1)
 
 
 def test_stab_behind_switches_that_do_not_count_hops_sees_one_hop() -> None:
-    told = estimate(network(), "stab")
+    told = estimate(two_switches(10), "stab")
     assert len(told.hops) == 1
     assert told.estimate_bps == pytest.approx(6e6, rel=0.1)
 
 
 def test_spruce_with_a_wrong_capacity_is_wrong_in_proportion_and_repeats_the_capacity() -> None:
-    told = estimate(network(), "spruce", capacity="5 Mbit")
+    told = estimate(two_switches(10), "spruce", capacity="5 Mbit")
     assert told.capacity_bps == 5e6
     assert told.estimate_bps is None or told.estimate_bps < 5e6
 
 
 def test_a_wrong_capacity_of_the_counters_is_seen_by_the_probes() -> None:
     counters = AvailableBandwidth("500 ms")
-    net = network()
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters, 10).simulate() as lab:
         lab.wait_for_controllers()
-        lab.start(cross_traffic())
+        lab.start(cross_traffic(4))
         lab.run_until("1 s")
-        handle = lab.start(bandwidth.bandwidth("h1", "h2", most_rate="20 Mbit"))
-        lab.wait([handle])
-        lab.run_until(f"{lab.now() + 1:.6f} s")
-        told = handle.reports()[0].flows[0].bandwidth
-        assert told is not None and told.window_start_ps is not None and told.window_end_ps is not None
-        right = counters.estimate(
-            PATH,
-            since_s=told.window_start_ps / 1e12,
-            until_s=told.window_end_ps / 1e12,
-            probe_bytes=told.probe_bytes + told.control_bytes,
-        )
+        told = answer_of(lab, lab.start(bandwidth.bandwidth("h1", "h2", most_rate="20 Mbit")), after_s=1)
+        right = counted_meanwhile(counters, told)
     wrong = replace(right, available_bps=right.available_bps + 90e6)
     both = bandwidth.fuse(told, wrong)
     assert not both.agree
@@ -114,8 +108,8 @@ def test_a_wrong_capacity_of_the_counters_is_seen_by_the_probes() -> None:
 
 
 def test_two_estimates_on_one_path_each_take_the_other_for_cross_traffic() -> None:
-    with network().simulate() as lab:
-        lab.start(cross_traffic())
+    with two_switches(10).simulate() as lab:
+        lab.start(cross_traffic(4))
         lab.run_until("1 s")
         flows = [bandwidth.bandwidth("h1", "h2", most_rate="20 Mbit", port=port) for port in (5010, 5011)]
         handles = [lab.start(flow) for flow in flows]
@@ -129,7 +123,7 @@ def test_two_estimates_on_one_path_each_take_the_other_for_cross_traffic() -> No
 
 
 def test_a_slow_clock_changes_nothing_but_its_own_part_in_a_million() -> None:
-    told = estimate(network(), "hybrid", record=True)
+    told = estimate(two_switches(10), "hybrid", record=True)
     slow = [
         {**train, "arrived_ns": [None if one is None else one + round(one * 100e-6) for one in train["arrived_ns"]]}
         for train in told.record

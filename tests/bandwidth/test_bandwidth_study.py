@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from labs_here import needs_a_lab
+from made_studies import made_study
 from twinnet import studies
-from twinnet.cli import run as command_line
 from twinnet.study.resolution import built_in_studies, load_study, read_study
 from twinnet.yaml_source import SourceError, parse_yaml
 
@@ -46,13 +46,9 @@ statements:
 
 
 def test_a_study_measures_an_estimate_and_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "study.yaml").write_text(TEXT, encoding="utf-8")
-    assert (
-        command_line(["run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "out"), "--json", "--no-report"])
-        == 0
-    )
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert {one["id"]: one["verdict"] for one in told["statements"]} == dict.fromkeys(
+    made_study(TEXT, tmp_path, "--json", "--no-report")
+    record = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {one["id"]: one["verdict"] for one in record["statements"]} == dict.fromkeys(
         ("right", "cheap", "rate"), "supported"
     )
 
@@ -62,7 +58,7 @@ def test_the_built_in_study_has_all_rows_and_methods() -> None:
     assert len(study.specification.factors["row"].levels) == 8
     methods = study.specification.factors["estimator"].levels
     as_published = {f"{name}-published" for name in AS_PUBLISHED}
-    assert set(methods) == {*METHODS, *as_published} and len(methods) == 17
+    assert set(methods) == {*METHODS, *as_published, "program"} and len(methods) == 18
     rows = {(capacity, cross) for _, capacity, cross in published()}
     levels = {tuple(float(part[1:]) for part in name.split("-")) for name in study.specification.factors["row"].levels}
     assert rows == levels

@@ -10,14 +10,20 @@ import pytest
 import twinnet as tn
 from twinnet import bandwidth
 from twinnet.bandwidth import Truth
-from twinnet.control import AvailableBandwidth, LearningSwitch, Together
+from twinnet.control import AvailableBandwidth
 from twinnet.errors import BadValue, LabError
 from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.traffic.bandwidth import bandwidth_method
-
-PATH = ["h1", "s1", "s2", "h2"]
-FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
-"""Of the wire's rate, with preamble, check sequence and gap."""
+from two_switches import (
+    FULL_FRAMES_PAYLOAD_SHARE,
+    PATH,
+    Watched,
+    answer_of,
+    counted_by,
+    counted_meanwhile,
+    cross_traffic,
+    two_switches,
+)
 
 
 @dataclass(frozen=True)
@@ -34,37 +40,15 @@ class Made:
         return self.told.estimate_bps / self.true.available_bps - 1
 
 
-def two_switches(capacity: float, *, seed: int = 1) -> tn.Network:
-    """h1 and x1, s1, one link of `capacity` Mbit/s, s2, h2 and x2; the hosts' own links are ten times as fast."""
-    net = tn.Network(seed=seed)
-    left, right = net.switch("s1"), net.switch("s2")
-    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
-        for host in hosts:
-            net.link(net.host(host), switch, rate=f"{10 * capacity:g} Mbit")
-    net.link(left, right, rate=f"{capacity:g} Mbit")
-    return net
-
-
-def cross_traffic(rate: float, **settings: Any) -> tn.apps.Flow:
-    """Full-size frames of `rate` Mbit/s on the wire, from x1 to x2."""
-    payload_bps = rate * 1e6 * FULL_FRAMES_PAYLOAD_SHARE
-    return tn.apps.udp("x1", "x2", rate=f"{payload_bps:.0f} bit", duration="1 h", **settings)
-
-
 def make(method: str, link: float, cross: float, process: str = "constant", **settings: Any) -> Made:
     """Estimate on the virtual clock."""
     with two_switches(link).simulate() as lab:
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross_traffic(cross, process=process))
         lab.run_until("1 s")
         settings = {"most_rate": f"{2 * link:g} Mbit", **settings}
-        handle = lab.start(bandwidth.bandwidth("h1", "h2", method, **settings))
-        lab.wait([handle])
-        lab.run_until(f"{lab.now() + 0.01:.6f} s")
-        told = handle.reports()[0].flows[0].bandwidth
-        assert told is not None
-        return Made(told, bandwidth.truth(sampler.read(), ports, told))
+        told = answer_of(lab, lab.start(bandwidth.bandwidth("h1", "h2", method, **settings)))
+        return Made(told, watched.truth(told))
 
 
 @pytest.mark.parametrize("method", ["pathload", "yaz", "assolo", "stab", "pathchirp", "ptr"])
@@ -224,7 +208,8 @@ def test_both_sides_know_the_same_methods() -> None:
     with two_switches(10).simulate() as lab, pytest.raises(LabError) as refused:
         lab.start(unknown)
     told = str(refused.value).partition("expected one of ")[2]
-    assert set(re.findall(r"`([a-z]+)`", told)) == set(bandwidth.METHODS)
+    # One that was brought along is named by its class.
+    assert set(re.findall(r"`([a-z]+)`", told)) == {*bandwidth.METHODS, "own"}
 
 
 def test_the_record_of_an_estimate_gives_the_same_estimate_again_and_feeds_other_methods() -> None:
@@ -240,17 +225,14 @@ def test_the_record_of_an_estimate_gives_the_same_estimate_again_and_feeds_other
 @pytest.mark.parametrize("clock", ["switch", "controller"])
 def test_counters_equal_the_truth_over_the_same_window(clock: Any) -> None:
     counters = AvailableBandwidth("500 ms", clock=clock)
-    net = two_switches(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross_traffic(74, process="poisson"))
         lab.run_until("8 s")
         nodes = counters.shortest_path("h1", "h2")
         told = counters.estimate(nodes, since_s=2.0, until_s=7.0)
-        samples = sampler.read()
+        samples = watched.sampler.read()
     begin, end = round(told.start_s * 1000), round(told.end_s * 1000)
     carried = sum(samples["s1-eth3"].wire_bytes[begin:end]) * 8 / (told.end_s - told.start_s)
     assert nodes == PATH and (told.tight.switch, told.layer) == ("s1", "wire")
@@ -259,40 +241,25 @@ def test_counters_equal_the_truth_over_the_same_window(clock: Any) -> None:
 
 def test_probes_and_counters_together_are_within_three_hundredths() -> None:
     counters = AvailableBandwidth("200 ms")
-    net = two_switches(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross_traffic(74, process="poisson"))
         lab.run_until("2 s")
         prior = counters.estimate(PATH)
         flow = bandwidth.bandwidth(
             "h1", "h2", capacity="100 Mbit", prior=f"{prior.available_bps:.0f} bit", prior_std="5 Mbit"
         )
-        handle = lab.start(flow)
-        lab.wait([handle])
-        lab.run_until(f"{lab.now() + 0.5:.6f} s")
-        told = handle.reports()[0].flows[0].bandwidth
-        assert told is not None and told.window_start_ps is not None and told.window_end_ps is not None
-        counted = counters.estimate(
-            PATH,
-            since_s=told.window_start_ps / 1e12,
-            until_s=told.window_end_ps / 1e12,
-            probe_bytes=told.probe_bytes + told.control_bytes,
-        )
-        both = bandwidth.fuse(told, counted)
-        true = bandwidth.truth(sampler.read(), ports, told)
+        told = answer_of(lab, lab.start(flow), after_s=0.5)
+        both = bandwidth.fuse(told, counted_meanwhile(counters, told))
+        true = watched.truth(told)
     assert both.estimate_bps == pytest.approx(true.available_bps, rel=0.03)
     assert both.counters_weight > 0.9
 
 
 def test_all_pairs_at_once_are_what_each_pair_is_alone() -> None:
     counters = AvailableBandwidth("500 ms")
-    net = two_switches(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
         lab.start(cross_traffic(74))
         lab.run_until("4 s")

@@ -7,37 +7,15 @@ import random
 import pytest
 import twinnet as tn
 from twinnet import bandwidth
-from twinnet.control import AvailableBandwidth, LearningSwitch, Together
+from twinnet.control import AvailableBandwidth
 from twinnet.errors import BadValue
-
-PATH = ["h1", "s1", "s2", "h2"]
-FULL_FRAMES_PAYLOAD_SHARE = 1472 / 1538
-"""Of the wire's rate, with preamble, check sequence and gap."""
-
-
-def network(capacity: float, *, seed: int = 1) -> tn.Network:
-    """h1 and x1, s1, one link of `capacity` Mbit/s, s2, h2 and x2; the hosts' own links are ten times as fast."""
-    net = tn.Network(seed=seed)
-    left, right = net.switch("s1"), net.switch("s2")
-    for switch, hosts in ((left, ("h1", "x1")), (right, ("h2", "x2"))):
-        for host in hosts:
-            net.link(net.host(host), switch, rate=f"{10 * capacity:g} Mbit")
-    net.link(left, right, rate=f"{capacity:g} Mbit")
-    return net
-
-
-def cross_traffic(rate: float, *, process: str = "constant", port: int = 5003) -> tn.apps.Flow:
-    """Full-size frames of `rate` Mbit/s on the wire, from x1 to x2."""
-    payload_bps = rate * 1e6 * FULL_FRAMES_PAYLOAD_SHARE
-    return tn.apps.udp("x1", "x2", rate=f"{payload_bps:.0f} bit", duration="1 h", process=process, port=port)
+from two_switches import FULL_FRAMES_PAYLOAD_SHARE, PATH, Watched, answer_of, counted_by, cross_traffic, two_switches
 
 
 @pytest.mark.parametrize("delay_ms", [0, 10, 100])
 def test_the_error_model_of_counters_holds_whatever_the_control_delay(delay_ms: int) -> None:
     counters = AvailableBandwidth("500 ms")
-    net = network(100)
-    net.controller(Together(counters, LearningSwitch()), delay=f"{delay_ms} ms")
-    with net.simulate() as lab:
+    with counted_by(counters, delay=f"{delay_ms} ms").simulate() as lab:
         lab.wait_for_controllers()
         sampler = lab.sample(list(bandwidth.path_ports(lab, PATH)), "1 ms")
         lab.start(cross_traffic(74, process="poisson"))
@@ -55,9 +33,7 @@ def test_the_error_model_of_counters_holds_whatever_the_control_delay(delay_ms: 
 
 def test_counters_follow_a_step_within_two_seconds() -> None:
     counters = AvailableBandwidth("500 ms")
-    net = network(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
         lab.start(cross_traffic(30))
         lab.run_until("5 s")
@@ -68,7 +44,7 @@ def test_counters_follow_a_step_within_two_seconds() -> None:
 
 
 def test_probes_follow_a_step_within_five_seconds() -> None:
-    with network(100).simulate() as lab:
+    with two_switches(100).simulate() as lab:
         lab.start(cross_traffic(30))
         lab.run_until("3 s")
         # One estimate is on its way when the step comes; the next one is the first that can know.
@@ -85,9 +61,8 @@ def test_probes_follow_a_step_within_five_seconds() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_traffic_that_ends_is_not_forgotten_in_silence(seed: int) -> None:
-    with network(100, seed=seed).simulate() as lab:
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "5 ms")
+    with two_switches(100, seed=seed).simulate() as lab:
+        watched = Watched(lab, "5 ms")
         rate = f"{85e6 * FULL_FRAMES_PAYLOAD_SHARE:.0f} bit"
         lab.start(tn.apps.udp("x1", "x2", rate=rate, duration="15 s", process="poisson"))
         # It is to go on until its time is over.
@@ -95,12 +70,9 @@ def test_traffic_that_ends_is_not_forgotten_in_silence(seed: int) -> None:
         probes = lab.start(
             bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", duration="16 s", settings=patient)
         )
-        lab.wait([probes])
-        lab.run_until(f"{lab.now() + 0.01:.6f} s")
-        told = probes.report().bandwidth
-        assert told is not None and told.low_bps is not None and told.high_bps is not None
-        true = bandwidth.truth(sampler.read(), ports, told)
-    assert told.window_s > 15
+        told = answer_of(lab, probes)
+        true = watched.truth(told)
+    assert told.window_s > 15 and told.low_bps is not None and told.high_bps is not None
     # In the last second all is available. An estimate of that second alone must not claim the whole window.
     assert told.low_bps <= true.available_bps <= told.high_bps, told
 
@@ -121,21 +93,16 @@ class Late(AvailableBandwidth):
 @pytest.mark.parametrize(("interval", "jitter_s"), [("500 ms", 0.01), ("2 s", 0.0)])
 def test_probes_with_counters_that_are_late_or_coarse_cover_the_truth(interval: str, jitter_s: float) -> None:
     counters = Late(interval, jitter_s)
-    net = network(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "5 ms")
+        watched = Watched(lab, "5 ms")
         lab.start(cross_traffic(74, process="poisson"))
         lab.run_until("13 s")
         prior = counters.prior(PATH, jitter_s=jitter_s)
         probes = lab.start(bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", **prior.settings()))
-        lab.wait([probes])
-        lab.run_until(f"{lab.now() + 0.01:.6f} s")
-        told = probes.report().bandwidth
-        assert told is not None and told.low_bps is not None and told.high_bps is not None
-        true = bandwidth.truth(sampler.read(), ports, told)
+        told = answer_of(lab, probes)
+        true = watched.truth(told)
+        assert told.low_bps is not None and told.high_bps is not None
     # 10 ms of 500 ms are 2 % of 74 Mbit/s, 1.5 of the 26 that are available.
     assert prior.std_bps > (0.2e6 if jitter_s else 0)
     assert prior.tight.switch == "s1"
@@ -145,12 +112,27 @@ def test_probes_with_counters_that_are_late_or_coarse_cover_the_truth(interval: 
 
 def test_how_available_bandwidth_varies_needs_four_answers() -> None:
     counters = AvailableBandwidth("500 ms")
-    net = network(100)
-    net.controller(Together(counters, LearningSwitch()))
-    with net.simulate() as lab:
+    with counted_by(counters).simulate() as lab:
         lab.wait_for_controllers()
         lab.run_until("1.2 s")
         with pytest.raises(BadValue, match="three polling periods"):
             counters.prior(PATH)
         with pytest.raises(BadValue, match="periods is 2"):
             counters.prior(PATH, periods=2)
+
+
+def test_a_token_bucket_at_the_port_bounds_the_capacity_of_its_link() -> None:
+    net = tn.Network()
+    bucket = tn.qos.Tbf(rate="100 Mbit", burst="3028 B")
+    net.link(net.host("h1"), net.host("h2"), rate="1 Gbit", queue_a=bucket)
+    with net.simulate() as lab:
+        ports = bandwidth.path_ports(lab, ["h1", "h2"])
+        back = bandwidth.path_ports(lab, ["h2", "h1"])
+        sampler = lab.sample(list(ports), "10 ms")
+        lab.start(tn.apps.udp("h1", "h2", rate="200 Mbit", duration="3 s"))
+        lab.run_until("3 s")
+        full = bandwidth.available(sampler.read(), ports, 10**12, 2 * 10**12)
+    # A bucket counts frames from the header on: what passes takes 1538 bytes of the wire for 1514.
+    assert ports == {"h1-eth0": pytest.approx(100e6 * 1538 / 1514)}
+    assert back == {"h2-eth0": 1e9}
+    assert full.available_bps == pytest.approx(0, abs=0.001 * 100e6)

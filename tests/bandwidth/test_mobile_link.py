@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from made_studies import made_study
 from twinnet import bandwidth
-from twinnet.cli import run as command_line
 from twinnet.control import AvailableBandwidth, BandwidthService, LearningSwitch, Together
 from twinnet.errors import BadValue, LabError
 from twinnet.results.bandwidth_report import Bandwidth
+from two_switches import FULL_FRAMES_PAYLOAD_SHARE, PATH, Watched, answer_of, counted_meanwhile
 
 from bench import mobile_links
 
@@ -41,9 +42,6 @@ drain: 100 ms
 statements:
   - {id: right, text: It is right., check: "max(error) < 0.3 and min(error) > -0.3"}
 """
-PATH = ["h1", "s1", "s2", "h2"]
-PAYLOAD_SHARE = 1472 / 1538
-"""Of the wire's rate, with preamble, check sequence and gap."""
 
 
 def mobile(counters: AvailableBandwidth | None = None, delay: str = "0 s") -> tn.Network:
@@ -61,7 +59,8 @@ def mobile(counters: AvailableBandwidth | None = None, delay: str = "0 s") -> tn
 
 def cross() -> tn.apps.Flow:
     """10 Mbit/s at exponential gaps."""
-    return tn.apps.udp("x1", "x2", rate=f"{10e6 * PAYLOAD_SHARE:.0f} bit", process="poisson", duration="1 min")
+    rate = f"{10e6 * FULL_FRAMES_PAYLOAD_SHARE:.0f} bit"
+    return tn.apps.udp("x1", "x2", rate=rate, process="poisson", duration="1 min")
 
 
 @pytest.mark.parametrize("delay_ms", [0, 20])
@@ -69,16 +68,15 @@ def test_counters_tell_what_a_mobile_link_has_left(delay_ms: int) -> None:
     counters = AvailableBandwidth("500 ms")
     with mobile(counters, delay=f"{delay_ms} ms").simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross())
         lab.run_until("7 s")
         told = counters.estimate(PATH, since_s=2.0, until_s=6.0, delay_s=delay_ms / 1000)
-        samples = sampler.read()
+        samples = watched.sampler.read()
         with BandwidthService(counters) as service:
             answer = json.load(urllib.request.urlopen(service.url + "/available?from=h1&to=h2", timeout=30))
     window_ps = [round((moment - delay_ms / 1000) * 1e12) for moment in (told.start_s, told.end_s)]
-    true = bandwidth.available(samples, ports, window_ps[0], window_ps[1])
+    true = bandwidth.available(samples, watched.ports, window_ps[0], window_ps[1])
     # Two packets at the ends of 4 s are 0.006 Mbit/s of about 30; a sample of 1 ms is as much again.
     assert told.available_bps == pytest.approx(true.available_bps, rel=0.005)
     assert abs(told.available_bps - true.available_bps) <= told.error_bps + 0.01e6
@@ -105,18 +103,14 @@ def test_hybrid_answers_over_a_mobile_link_with_the_word_of_the_counters() -> No
     counters = AvailableBandwidth("1 s")
     with mobile(counters).simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross())
         lab.run_until("9.5 s")
         prior = counters.prior(PATH)
         flow = bandwidth.bandwidth("h1", "h2", "hybrid", most_rate="200 Mbit", **prior.settings())
-        probes = lab.start(flow)
-        lab.wait([probes])
-        lab.run_until(f"{lab.now() + 0.01:.6f} s")
-        told = probes.report().bandwidth
-        assert told is not None and told.low_bps is not None and told.high_bps is not None
-        true = bandwidth.truth(sampler.read(), ports, told)
+        told = answer_of(lab, lab.start(flow))
+        true = watched.truth(told)
+        assert told.low_bps is not None and told.high_bps is not None
     assert told.estimate_bps == pytest.approx(prior.mean_bps, rel=1e-6)
     assert told.low_bps <= true.available_bps <= told.high_bps
     assert prior.tight.traced is not None and "capacity" not in prior.settings()
@@ -138,23 +132,12 @@ def test_counters_and_slotted_together_are_surer_than_slotted_alone() -> None:
     counters = AvailableBandwidth("500 ms")
     with mobile(counters).simulate() as lab:
         lab.wait_for_controllers()
-        ports = bandwidth.path_ports(lab, PATH)
-        sampler = lab.sample(list(ports), "1 ms")
+        watched = Watched(lab)
         lab.start(cross())
         lab.run_until("1 s")
-        probes = lab.start(bandwidth.bandwidth("h1", "h2", "slotted"))
-        lab.wait([probes])
-        lab.run_until(f"{lab.now() + 1:.6f} s")
-        told = probes.report().bandwidth
-        assert told is not None and told.window_start_ps is not None and told.window_end_ps is not None
-        counted = counters.estimate(
-            PATH,
-            since_s=told.window_start_ps / 1e12,
-            until_s=told.window_end_ps / 1e12,
-            probe_bytes=told.probe_bytes + told.control_bytes,
-        )
-        both = bandwidth.fuse(told, counted)
-        true = bandwidth.truth(sampler.read(), ports, told)
+        told = answer_of(lab, lab.start(bandwidth.bandwidth("h1", "h2", "slotted")), after_s=1)
+        both = bandwidth.fuse(told, counted_meanwhile(counters, told))
+        true = watched.truth(told)
     # The probes are a load of megabits a second: counters that took them for traffic would contradict them.
     assert both.agree and both.counters_weight > 0.9
     assert both.estimate_bps == pytest.approx(true.available_bps, rel=0.03)
@@ -170,10 +153,9 @@ def test_a_recorded_trace_has_its_share_of_cross_traffic(tmp_path: Path) -> None
 
 
 def test_a_study_measures_what_a_mobile_link_has_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "study.yaml").write_text(STUDY, encoding="utf-8")
-    assert command_line(["run", str(tmp_path / "study.yaml"), "--out", str(tmp_path), "--json", "--no-report"]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert {one["id"]: one["verdict"] for one in told["statements"]} == {"right": "supported"}
+    made_study(STUDY, tmp_path, "--json", "--no-report")
+    record = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {one["id"]: one["verdict"] for one in record["statements"]} == {"right": "supported"}
 
 
 def test_slotted_sends_those_who_ask_it_of_another_link_to_hybrid() -> None:

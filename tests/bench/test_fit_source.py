@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import yaml
-from twinnet.study.resolution import STUDIES_FOLDER
+from twinnet.study.named_studies import STUDIES_FOLDER
 
 from bench.fit_reach import copied, reach
 from bench.fit_source import (

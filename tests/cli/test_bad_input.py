@@ -201,7 +201,7 @@ def test_wrong_options_are_told(command: Command, tmp_path: Path) -> None:
         ("lab --topo tree,2", "name the network itself: twinnet lab tree:2,3; see twinnet lab --help"),
         ("lab single:2 --link tc,bw=10", "write --rate '10 Mbit'"),
         ("lab single:2 --rate 10 Mbit", "put a value with a blank in quotes: --rate '10 Mbit'"),
-        ("lab single:2 --controller remote", "write tcp:127.0.0.1:6653"),
+        ("lab single:2 --controller remote,host=a", "write remote,ip=127.0.0.1,port=6653"),
         ("lab single:2 --controller 127.0.0.1:6633", "write tcp:127.0.0.1:6633"),
         ("lab single:2 --switch ovsk", "did you mean 'ovs'?"),
         ("lab first_lab.py", "first_lab.py is a Python program, not a network (run it with: python first_lab.py)"),

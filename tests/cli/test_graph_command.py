@@ -39,6 +39,15 @@ def test_a_running_lab_is_drawn_as_it_is_now(capsys: pytest.CaptureFixture[str])
         assert "leave --rate and --delay out" in capsys.readouterr().err
 
 
+def test_chosen_places_beside_the_file_of_the_network_are_used(tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    file.write_text("{hosts: {h1: , h2: }, links: [{between: [h1, h2]}]}")
+    before = shown(str(file), "--format", "svg")["picture"]
+    (tmp_path / "net.positions.json").write_text('{"h2": [4, 1], "gone": [9, 9]}')
+    # A cell has 84 units, and the margin 56 and 40.
+    assert 'x="392.0" y="128.0"' in shown(str(file), "--format", "svg")["picture"] and 'x="392.0"' not in before
+
+
 def test_a_picture_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
     for name, begins in (("net.svg", b"<svg"), ("net.png", b"\x89PNG"), ("net.pdf", b"%PDF")):
         assert run(["graph", "tree:2", "--out", str(tmp_path / name)]) == 0

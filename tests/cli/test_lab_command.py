@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
-from twinnet.cli.lab_options import give_controller, give_models, give_queues, give_switches, queue_from_text
+from twinnet.cli.lab_options import give_controller, give_models, give_queues, give_switches
 from twinnet.errors import BadValue, NotAvailable
+from twinnet.qos.queue_text import queue_from_text
 
 TWINNET = [sys.executable, "-c", "from twinnet.cli import main; main()"]
 
@@ -38,6 +39,20 @@ def test_options_change_the_network_that_a_template_describes() -> None:
     assert switch["controllers"] == ["tcp:127.0.0.1:6653"] and switch["datapath"] == "system"
     assert all(host["model"] for host in hosts)
     assert [port["queue"]["limit_frames"] for node in spec["nodes"] for port in node["ports"]] == [50] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("remote", "tcp:127.0.0.1:6653"),
+        ("remote,port=6633", "tcp:127.0.0.1:6633"),
+        ("remote,ip=127.0.0.2,port=7", "tcp:127.0.0.2:7"),
+    ],
+)
+def test_a_controller_may_be_named_as_mininet_names_it(text: str, target: str) -> None:
+    net = tn.templates.single(2)
+    give_controller(net, text)
+    assert net.to_spec()["nodes"][0]["controllers"] == [target]
 
 
 def test_a_controller_of_the_package_is_named() -> None:
@@ -136,3 +151,20 @@ def test_a_lab_without_ip6_has_names_of_one_address_and_a_loop_of_switches_is_to
     assert done.stderr.count("the switches form a loop: their spanning tree leaves out") == 1
     led = called("lab", "mesh:3", "--controller", "shortest-path", "-c", "nodes")
     assert "spanning tree" not in led.stderr
+
+
+@needs_a_lab
+def test_hosts_of_arp_know_each_other_and_do_not_ask() -> None:
+    done = called("lab", "single:3", "--arp", "-c", "h1 ip neigh", "-c", "h2 ping -4 -q -c 1 h3", "-c", "h3 ip neigh")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "10.0.0.2 dev h1-eth0 lladdr 00:00:00:00:00:02 PERMANENT" in [line.strip() for line in lines]
+    assert sum("PERMANENT" in line and "fd00::" in line for line in lines) == 4
+    assert not any("REACHABLE" in line or "STALE" in line for line in lines)
+
+
+def test_models_of_arp_know_each_other_too() -> None:
+    frames = "py sum(port['counters']['frames'] for port in lab.ports() if port['port'] == 'h1-eth0')"
+    line = ("lab", "single:2", "--clock", "virtual", "-c", "pingpair", "-c", frames)
+    asked, told = (int(called(*line, *more).stdout.splitlines()[-1]) for more in ((), ("--arp",)))
+    assert asked > told

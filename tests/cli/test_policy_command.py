@@ -52,6 +52,22 @@ def test_policies_are_tried_on_topologies_of_others(tmp_path: Path) -> None:
         assert refused.returncode == 2 and message in refused.stderr, refused.stderr
 
 
+SLOW = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="rate"/><graph edgedefault="undirected">
+<node id="0"/><node id="1"/><node id="2"/><edge source="0" target="1"><data key="rate">1e7</data></edge>
+<edge source="1" target="2"><data key="rate">2e6</data></edge></graph></graphml>"""
+
+
+def test_schedulers_have_the_rates_of_their_lines_unless_one_is_given(tmp_path: Path) -> None:
+    (tmp_path / "slow.graphml").write_text(SLOW)
+    words = ("policy", "show", "basic-cbq", "--network", "slow.graphml", "--at", "all")
+    commands = json.loads(run(*words, "--rules", "--json", folder=tmp_path).stdout)["commands"]
+    # A third of 10 and of 2 Mbit/s.
+    assert any("max-rate=3300000" in line for line in commands) and any("max-rate=660000" in line for line in commands)
+    refused = run(*words, "--rate", "1 Gbit", folder=tmp_path)
+    assert refused.returncode == 2 and "above its line's 10 Mbit/s" in refused.stderr
+
+
 def test_show_tells_how_the_rules_are_installed_and_takes_settings() -> None:
     assert "installed: proactively" in run("policy", "show", "basic-cbq").stdout
     words = ("--set", "installation=reactive", "--set", "ip_versions=[4, 6]")

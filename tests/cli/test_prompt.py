@@ -11,9 +11,11 @@ import pytest
 from fake_lab import FakeLab, Refusal
 from lab_protocol import eventually
 from twinnet.cli.prompt.changing import link_settings
-from twinnet.cli.prompt.loop import candidates, run_lines
+from twinnet.cli.prompt.completing import candidates
+from twinnet.cli.prompt.loop import run_lines
 from twinnet.cli.prompt.session import COMMANDS, Session
 from twinnet.errors import BadValue, LabClosed, LabError
+from twinnet.network.topology_file import load_network
 
 
 def typed(fake: FakeLab, line: str, capfd: pytest.CaptureFixture[str]) -> tuple[bool, str, str]:
@@ -99,6 +101,13 @@ def test_links_change_by_the_words_of_the_line(fake: FakeLab, capfd: pytest.Capt
     ]
 
 
+def test_the_queue_of_a_port_changes_by_one_word(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["queues.set"] = lambda _: {}
+    assert typed(fake, "queue s1-eth1 codel,target=7ms", capfd) == (True, "", "")
+    [asked] = fake.asked("queues.set")
+    assert (asked["node"], asked["port"], asked["queue"]["target_ps"]) == ("s1", 0, 7 * 10**9)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -121,6 +130,10 @@ def test_link_settings_refuse(words: list[str], message: str) -> None:
         ("link h1", "link needs two nodes"),
         ("link h1 h2 up", "h1 and h2 are not linked"),
         ("flow s1 ad x", "is not understood"),
+        ("queue s1-eth1", "queue needs an interface and a queue"),
+        ("queue s1-eth1 codel,targt=5ms", "did you mean 'target'"),
+        ("queue s1-eth1 codel,target", "write for example: queue s1-eth1 fifo,limit_frames=100"),
+        ("queue h1-eth0 codel", "no switch 'h1'"),
         ("capture s1-eth1", "needs an interface and a file"),
         ("capture stop s1-eth1", "is not captured"),
         ("iperf h1", "needs two hosts"),
@@ -279,7 +292,7 @@ def test_windows_open_for_each_host_that_is_named(
     assert session.execute("xterm h1 h2")
     assert len(json.loads(capfd.readouterr().out)["result"]) == 2
     assert eventually(lambda: opened.exists() and opened.read_text().count("\n") == 2)
-    hosts = sorted(line.split(" exec ")[1].split()[1] for line in opened.read_text().splitlines())
+    hosts = sorted(line.split(" exec ")[1].split()[2] for line in opened.read_text().splitlines())
     assert hosts == ["h1", "h2"]
 
 
@@ -309,29 +322,25 @@ def test_a_lab_that_has_ended_ends_the_session(fake: FakeLab) -> None:
         session.execute("links")
 
 
-@pytest.mark.parametrize(
-    ("before", "some"),
-    [
-        ("", {"h1", "pingall", "link"}),
-        ("pin", {"pingall", "pingallfull"}),
-        ("h1 ping h", {"h1", "h2", "h3", "h4"}),
-        ("link s1 h", {"h1", "h4"}),
-        ("link s1 h1 d", {"delay", "down", "duplicate"}),
-        ("link s1 h1 delay 5ms r", {"rate", "reorder"}),
-        ("flows ", {"s1"}),
-        ("flow s1 ", {"add", "del"}),
-        ("capture s1-eth", {"s1-eth1", "s1-eth4"}),
-    ],
-)
-def test_completion_offers_what_can_follow(fake: FakeLab, before: str, some: set[str]) -> None:
-    found = set(candidates(fake.lab, before))
-    assert some <= found
-    assert all(one.startswith(before.split(" ")[-1]) for one in found)
-
-
 def test_help_names_every_command(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     out = typed(fake, "help", capfd)[1]
     assert all(command.usage in out for command in COMMANDS.values())
+
+
+def test_help_that_is_longer_than_the_terminal_is_shown_page_by_page_to_a_person(
+    fake: FakeLab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    monkeypatch.setenv("LINES", "10")
+    Session(fake.lab, paged=True).execute("help")
+    Session(fake.lab, paged=True).execute("help links")
+    Session(fake.lab, paged=True).execute("nodes")
+    assert len(paged) == 1 and "pingall" in paged[0]
+    assert "pingall" not in capfd.readouterr().out
+    monkeypatch.setenv("LINES", "200")
+    Session(fake.lab, paged=True).execute("help")
+    assert "pingall" in capfd.readouterr().out
 
 
 def test_a_pipe_after_a_command_filters_its_answer(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
@@ -372,6 +381,18 @@ def test_source_does_the_lines_of_a_file_and_refuses_a_circle(
     assert not typed(fake, f"source {tmp_path / 'none'}", capfd)[0]
 
 
+def test_link_changes_the_queues_before_a_line(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["queues.set"] = fake.answers["link.set"] = lambda _: {}
+    assert typed(fake, "link h1 s1 rate 5Mbit queue fifo,limit_frames=20", capfd)[0]
+    places = [(one["node"], one["port"], one["queue"]["limit_frames"]) for one in fake.asked("queues.set")]
+    assert places == [("h1", 0, 20), ("s1", 0, 20)]
+    assert [one["set"] for one in fake.asked("link.set")] == [{"rate_bps": 5_000_000}]
+    assert typed(fake, "link s1 h1 queue codel direction ab", capfd)[0]
+    assert [one["node"] for one in fake.asked("queues.set")[2:]] == ["s1"]
+    assert "did you mean 'codel'" in typed(fake, "link h1 s1 queue code", capfd)[2]
+    assert len(fake.asked("link.set")) == 1
+
+
 def test_switch_stop_takes_all_its_links_down(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
     fake.answers["link.set"] = lambda _: {}
     done, out, _ = typed(fake, "switch s1 stop", capfd)
@@ -387,6 +408,40 @@ def test_dpctl_speaks_to_all_switches(fake: FakeLab, capfd: pytest.CaptureFixtur
     fake.answers["flows.add"] = lambda _: {}
     assert typed(fake, "dpctl dump-flows", capfd)[1] == "*** s1\n priority=1,actions=normal\n"
     assert "did you mean 'dump-flows'" in typed(fake, "dpctl dump-flow", capfd)[2]
+
+
+def test_ovs_ofctl_speaks_to_one_switch_by_its_name(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["flows.dump"] = lambda _: [" cookie=0x0, priority=1 actions=NORMAL"]
+    fake.answers["flows.add"] = lambda _: {}
+    fake.answers["flows.delete"] = lambda _: {"deleted": 2}
+    assert typed(fake, "ovs-ofctl -O OpenFlow13 dump-flows s1", capfd)[1] == " cookie=0x0, priority=1 actions=NORMAL\n"
+    assert typed(fake, "ovs-ofctl add-flow s1 priority=5,ip,actions=output:1", capfd)[0]
+    assert fake.asked("flows.add") == [{"switch": "s1", "flows": ["priority=5,ip,actions=output:1"]}]
+    assert typed(fake, "ovs-ofctl del-flows s1 ip", capfd)[1] == "2 deleted\n"
+    assert fake.asked("flows.delete") == [{"switch": "s1", "match": "ip"}]
+    assert "did you mean 'dump-flows'" in typed(fake, "ovs-ofctl dump-flow s1", capfd)[2]
+    assert "ovs-ofctl dump-flows s1" in typed(fake, "ovs-ofctl dump-flows", capfd)[2]
+    assert candidates(fake.lab, "ovs-ofctl d") == ["del-flows", "dump-flows"]
+    assert candidates(fake.lab, "ovs-ofctl dump-flows ") == ["s1"]
+
+
+def test_ovs_appctl_shows_what_a_switch_has_learnt(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    row = {"port": 2, "vlan": 0, "mac": "00:00:00:00:00:02", "age_ps": 7 * 10**12}
+    fake.answers["learnt"] = lambda asked: [row] if asked["switch"] == "s1" else []
+    assert typed(fake, "ovs-appctl fdb/show s1", capfd)[1].splitlines() == [
+        " port  VLAN  MAC                Age",
+        "    2     0  00:00:00:00:00:02    7",
+    ]
+    fake.answers["learnt.forget"] = lambda asked: {"deleted": 1 if asked["switch"] == "s1" else 0}
+    assert typed(fake, "ovs-appctl fdb/flush s1", capfd)[1] == "1 forgotten\n"
+    assert "write: ovs-appctl fdb/show s1" in typed(fake, "ovs-appctl fdb/add s1", capfd)[2]
+
+
+def test_follow_wants_two_ends_a_protocol_and_a_port(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    for line in ("follow", "follow h1", "follow h1 h2 udp port", "follow h1 h2 udp 1 2"):
+        assert "write: follow h1 h2 tcp 80" in typed(fake, line, capfd)[2]
+    assert "no packet of 'sctp'" in typed(fake, "follow h1 h2 sctp", capfd)[2]
+    assert candidates(fake.lab, "follow h")[:2] == ["h1", "h2"]
 
 
 CONTROLLER = "tcp:127.0.0.1:6653"
@@ -414,3 +469,25 @@ def test_an_answer_with_the_controller_is_left_alone(controlled: FakeLab, capfd:
     controlled.answers["controllers"] = lambda _: [row | {"role": "equal", "messages": 3, "packet_ins": 1, "errors": 0}]
     assert typed(controlled, "h1 echo hello", capfd) == (True, "hello\n", "")
     assert typed(controlled, "controllers", capfd) == (True, f"s1: {CONTROLLER}, OpenFlow 1.3\n", "")
+
+
+def test_the_network_is_exported_as_it_is_now(fake: FakeLab, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = fake.spec["links"][0]["ab"] | {"rate_bps": 5_000_000}
+    rows = [{way: {"up": True, "config": line} for way in ("ab", "ba")} for _ in fake.spec["links"]]
+    fake.answers |= {"links": lambda _: rows, "queues.set": lambda _: {}}
+    fake.answers["flows.dump"] = lambda _: [" cookie=0x0, duration=1.5s, table=0, n_packets=3, priority=1 actions=drop"]
+    session = Session(fake.lab)
+    file = tmp_path / "now.yaml"
+    assert session.execute("queue s1-eth1 codel,target=7ms")
+    assert session.execute(f"export {file}")
+    assert not session.execute(f"export {tmp_path}/no/now.yaml")
+    assert not session.execute("export")
+    shown = capfd.readouterr()
+    assert shown.out == f"wrote {file}\n"
+    assert "no/now.yaml cannot be written: No such file or directory" in shown.err
+    assert "write for example: export network.yaml" in shown.err
+    spec = load_network(file).to_spec()
+    [switch] = [node for node in spec["nodes"] if node["kind"] == "switch"]
+    assert switch["flows"] == ["priority=1,actions=drop"]
+    assert [port["queue"] and port["queue"]["kind"] for port in switch["ports"]] == ["codel", None, None, None]
+    assert {link["ab"]["rate_bps"] for link in spec["links"]} == {5_000_000}

@@ -103,20 +103,20 @@ def test_a_lab_of_models_has_the_seed_the_jitter_and_the_threads_that_are_asked_
 
 @needs_a_lab
 def test_a_controller_is_started_with_the_lab_at_the_port_that_it_is_given(tmp_path: Path) -> None:
-    # It takes the connection, notes its port, and says nothing.
+    # It notes the port of the connection that it takes, says hello in OpenFlow 1.3, and asks the switch who it is.
     controller = tmp_path / "controller.py"
     controller.write_text(
         "import pathlib, socket, sys, time\n"
         "listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
         "connection, _ = listener.accept()\n"
         "pathlib.Path(sys.argv[2]).write_text(str(connection.getsockname()[1]))\n"
+        "connection.sendall(bytes([4, 0, 0, 8, 0, 0, 0, 1, 4, 5, 0, 8, 0, 0, 0, 2]))\n"
         "time.sleep(60)\n"
     )
     note = tmp_path / "port"
     command = f"{sys.executable} {controller} {{port}} {note}"
-    done = called("lab", "single:2", "--controller-run", command, "--wait", "1 s", "-c", "h1 true")
-    # Nobody shook hands, and the lab says so.
-    assert "controller" in done.stderr, done.stderr
+    done = called("lab", "single:2", "--controller-run", command, "--wait", "50 s", "-c", "h1 true")
+    assert done.returncode == 0, done.stderr
     assert int(note.read_text()) > 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from twinnet.cluster.slots import Processor, claimed_cores, processors_here, slots_on, told_slots
+from twinnet.cluster.slots import Processor, claimed_cores, processors_here, slots_in_words, slots_on
 from twinnet.errors import BadValue
 
 NONE = frozenset[tuple[int, int]]()
@@ -29,7 +29,7 @@ def test_each_slot_has_two_cores_of_one_node_and_shares_none() -> None:
     made = slots_on(machine(nodes=2, cores=4, threads=2), None, NONE)
     assert processors_of(made) == [(0, 1), (2, 3), (4, 5), (6, 7)]
     assert all(slot.alone for slot in made)
-    assert "processors 8-15 stay free of runs" in told_slots(machine(2, 4, 2), made)
+    assert "processors 8-15 stay free of runs" in slots_in_words(machine(2, 4, 2), made)
 
 
 def test_an_odd_core_stays_free_and_a_slot_never_spans_two_nodes() -> None:
@@ -47,7 +47,7 @@ def test_fewer_slots_than_fit_are_alone_and_more_share_cores_and_say_so() -> Non
     three = slots_on(here, 3, NONE)
     # The third takes second threads of the first's cores; the second has its cores to itself.
     assert [(slot.processors, slot.alone) for slot in three] == [((0, 1), False), ((2, 3), True), ((4, 5), False)]
-    assert "slot 3: processors 4-5; shares a core with another slot: virtual runs only" in told_slots(here, three)
+    assert "slot 3: processors 4-5; shares a core with another slot: virtual runs only" in slots_in_words(here, three)
     assert processors_of(slots_on(machine(1, 2, 1), 3, NONE)) == [(0, 1)] * 3
 
 

@@ -60,6 +60,14 @@ def test_an_app_is_named_and_made_when_the_lab_starts(name: str, monkeypatch: py
         assert lab.switch("s1").controller_state[0]["target"] == f"app:{name}"
 
 
+def test_an_app_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flooding_here.py").write_text((CONTROLLERS / "own_controller.py").read_text())
+    with network("{app: 'flooding_here:Flooding'}").simulate() as lab:
+        lab.wait_for_controllers()
+    assert str(tmp_path) not in sys.path
+
+
 @pytest.mark.parametrize(
     ("controller", "message"),
     [
@@ -79,7 +87,7 @@ def test_mistakes_are_told_with_their_place(controller: str, message: str) -> No
 
 def test_no_code_is_run_before_a_lab_starts_and_what_is_missing_is_told_then() -> None:
     missing = network("{app: 'no_such_module:Controller'}")
-    with pytest.raises(NotAvailable, match="PYTHONPATH"):
+    with pytest.raises(NotAvailable, match="current folder"):
         missing.simulate().open()
 
 

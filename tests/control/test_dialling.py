@@ -62,9 +62,9 @@ def controller() -> Any:
 def test_a_connection_that_the_lab_cannot_take_is_told_and_made_again(controller: socket.socket) -> None:
     lab = FullLab([LabError("the lab has no descriptor left", "raise the limit of open files"), OSError(24, "none")])
     connections, target = dialling(lab, controller.getsockname()[1])
-    assert eventually(lambda: "no descriptor left" in (connections.trouble("s1", target) or ""))
+    assert eventually(lambda: "no descriptor left" in (connections.troubles.get(("s1", target), "")))
     assert eventually(lambda: lab.attached == 1)
-    assert connections.trouble("s1", target) is None
+    assert ("s1", target) not in connections.troubles
     connections.end()
     lab.over.set()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from kernels_here import a_kernel_is_here
 
 FAUCET = os.environ.get("TWINNET_FAUCET") or shutil.which("faucet")
 CONFIG = Path(__file__).parents[1] / "support" / "controllers" / "faucet.yaml"
@@ -36,9 +37,12 @@ def faucet_network(tmp_path: Path, hardware: str) -> tn.Network:
     for number, (address, gateway) in enumerate(
         [("10.0.1.1/24", "10.0.1.254"), ("10.0.1.2/24", "10.0.1.254"), ("10.0.2.3/24", "10.0.2.254")], start=1
     ):
-        net.link(net.host(f"h{number}", ip=address, ip6=False, gateway=gateway), s1, port_b=number)
+        host = net.host(f"h{number}", ip=address, ip6=False, gateway=gateway)
+        net.link(host, s1, port_b=number, rate="100 Mbit")
+    net.host("c0")
     listen = ["--ryu-ofp-listen-host", "127.0.0.1", "--ryu-ofp-tcp-listen-port", "{port}"]
-    net.controller(run=["env", *(f"{key}={value}" for key, value in settings.items()), str(FAUCET), *listen])
+    run = ["env", *(f"{key}={value}" for key, value in settings.items()), str(Path(str(FAUCET)).absolute()), *listen]
+    net.controller(run=run, host="c0")
     return net
 
 
@@ -62,9 +66,13 @@ def connects(lab: tn.Lab, port: int) -> bool:
 
 
 # Faucet writes table features to "GenericTFM" before it uses the tables, and not to the other.
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
 @pytest.mark.parametrize("hardware", ["Open vSwitch", "GenericTFM"])
-def test_vlans_an_acl_and_routing_between_vlans_work(hardware: str, tmp_path: Path) -> None:
-    with faucet_network(tmp_path, hardware).emulate() as lab:
+def test_vlans_an_acl_and_routing_between_vlans_work(hardware: str, clock: str, tmp_path: Path) -> None:
+    if clock == "virtual" and not a_kernel_is_here():
+        pytest.skip("there is no kernel for programs on the virtual clock")
+    net = faucet_network(tmp_path, hardware)
+    with net.emulate() if clock == "wall" else net.simulate(hosts="programs") as lab:
         lab.wait_for_controllers("60 s")
         wait_for_flows(lab)
         assert " 0% packet loss" in lab["h1"].run("ping -c 3 -i 0.3 10.0.1.2").stdout
@@ -75,4 +83,28 @@ def test_vlans_an_acl_and_routing_between_vlans_work(hardware: str, tmp_path: Pa
         assert [connects(lab, port) for port in (80, 81)] == [False, True], "the ACL lets no HTTP pass"
         (state,) = lab.switch("s1").controller_state
         assert state["version"] == "1.3" and state["errors"] == 0
-        assert not (tmp_path / "exception.log").exists() or not (tmp_path / "exception.log").read_text()
+        # What it writes in a guest stays there.
+        written = lab["c0"].run(["sh", "-c", f"cat {tmp_path}/exception.log || true"]).stdout
+        assert written == ""
+
+
+@pytest.mark.skipif(not a_kernel_is_here(), reason="there is no kernel for programs on the virtual clock")
+def test_it_acts_by_timers_in_virtual_time_and_two_runs_are_one(tmp_path: Path) -> None:
+    def run() -> tuple[int, str]:
+        with faucet_network(tmp_path, "Open vSwitch").simulate(hosts="programs", seed=3) as lab:
+            lab.wait_for_controllers("60 s")
+            wait_for_flows(lab)
+            assert " 0% packet loss" in lab["h1"].run("ping -c 3 -i 0.3 10.0.1.2").stdout
+            before = _messages(lab)
+            # No host says anything, and Faucet goes on: it asks the switch, and looks for neighbours.
+            lab.run_until(f"{lab.now() + 700:.0f} s")
+            return _messages(lab) - before, lab.trace_hash
+
+    messages, trace = run()
+    assert messages > 10
+    assert run() == (messages, trace)
+
+
+def _messages(lab: tn.Lab) -> int:
+    (state,) = lab.switch("s1").controller_state
+    return int(state["messages"])

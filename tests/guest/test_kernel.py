@@ -92,6 +92,12 @@ def test_show_tells_version_place_and_abilities(
         ("7.3.4", {"CONFIG_IPV6": "m"}, PARAMETERS, "IPv6"),
         ("7.3.4", {"CONFIG_HW_RANDOM": "y"}, PARAMETERS, "CONFIG_HW_RANDOM=n"),
         ("7.3.4", {}, PARAMETERS.replace("rngseed=", "seed="), "a seed of its random numbers"),
+        (
+            "7.3.4",
+            {},
+            PARAMETERS.replace("RNDCLEARPOOL", ""),
+            "random numbers that begin anew when the hosts are built",
+        ),
         ("7.3.4", {}, PARAMETERS.replace("ttsyscall=", ""), "a cost of system calls"),
     ],
 )

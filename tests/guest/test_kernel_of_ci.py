@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from module_files import module_in
 from twinnet.guest import kernel_source
 
 TOOL = Path(__file__).parents[2] / "tools" / "guest_kernel.py"
@@ -14,10 +14,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "guest_kernel.py"
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("guest_kernel", TOOL)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_in(TOOL)
     monkeypatch.setattr(module, "FOLDER", tmp_path / "fetched")
     monkeypatch.delenv("TWINNET_KERNEL", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -20,7 +20,6 @@ CONSOLE = ("con=null", "con0=null,fd:1", "console=tty0", "quiet", "panic=-1")
 
 def printed(folder: Path, script: str, *parameters: str) -> list[str]:
     """The words that `script` prints in a kernel that is started with these parameters."""
-    # Of one name for all: the command line is part of a kernel's first random numbers.
     init = folder / "init"
     init.write_text(f"#!/bin/sh\nmount -t proc p /proc\necho BEGIN\n{script}\necho END\n")
     init.chmod(0o755)
@@ -46,6 +45,33 @@ def test_its_random_numbers_follow_from_the_seed(tmp_path: Path) -> None:
     assert first[0] != other[0] and first[1:] != other[1:]
     # Without a seed they come from the machine.
     assert printed(tmp_path, drawn)[0] != printed(tmp_path, drawn)[0]
+
+
+ANEW = f"{sys.executable} -Sc 'import fcntl; fcntl.ioctl(open(\"/dev/urandom\"), 0x5206)'"
+"""``RNDCLEARPOOL``."""
+KERNELS_OWN = "cat /proc/sys/kernel/random/uuid"
+
+
+def test_its_random_numbers_begin_anew_whatever_was_drawn_before(tmp_path: Path) -> None:
+    before = f"{KERNELS_OWN} >/dev/null; sleep 3; echo mine >/dev/urandom; /bin/true; {KERNELS_OWN} >/dev/null"
+    plain, longer = (printed(tmp_path, f"{earlier}\n{KERNELS_OWN}", "rngseed=7") for earlier in ("", before))
+    assert plain != longer
+    plain, longer = (printed(tmp_path, f"{earlier}\n{ANEW}\n{KERNELS_OWN}", "rngseed=7") for earlier in ("", before))
+    assert plain == longer
+
+
+def test_what_a_program_draws_follows_from_its_host_and_number(tmp_path: Path) -> None:
+    draw = f"{sys.executable} -Sc 'import os; print(os.urandom(8).hex(), os.urandom(80).hex())'"
+
+    def drawn(before: str, after: str = "") -> list[str]:
+        # A namespace of its own makes its number 2, whatever was started before.
+        script = f"hostname {after or 'one'}; {draw}"
+        return printed(tmp_path, f"{before}\nunshare -pufm sh -c {script!r}", "rngseed=7")
+
+    usual = drawn("")
+    assert len(usual) == 2 and usual[0] != usual[1][:16]
+    assert drawn(f"/bin/true; {KERNELS_OWN} >/dev/null; {draw} >/dev/null") == usual
+    assert drawn("", after="two") != usual
 
 
 def test_its_clock_costs_what_it_is_told(tmp_path: Path) -> None:

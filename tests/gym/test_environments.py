@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
+from module_files import module_in
 from twinnet.errors import BadTopology, BadValue, NotAvailable, UnknownNode
 
 if importlib.util.find_spec("gymnasium") is None:
@@ -266,10 +267,7 @@ def test_without_gymnasium_the_extra_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["learned_congestion_control", "learned_routing"])
 def test_the_gallerys_environments_pass_gymnasiums_check(name: str) -> None:
-    found = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = module_in(EXAMPLES / f"{name}.py")
     (env_class,) = (
         one for one in vars(module).values() if isinstance(one, type) and issubclass(one, LabEnv) and one is not LabEnv
     )

@@ -363,10 +363,10 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ),
         ({"controllers": {"longest_pause_ps": 45 * 10**10}}, "doubtful", "lab's owner stood still for 450 ms"),
         # Nothing counted is no evidence where nothing can be counted.
-        ({"sources": SOURCES | {"steal": False}}, "doubtful", "does not tell what the hypervisor takes"),
+        ({"sources": SOURCES | {"steal": False}}, "doubtful", "does not report what the hypervisor takes"),
         ({"sources": SOURCES | {"programs": False}}, "doubtful", "all threads of hosts' programs wait for a processor"),
         ({"sources": {}}, "doubtful", "schedstat), nor for how long programs wait for memory"),
-        ({"sources": None}, "doubtful", "does not tell what this machine could count"),
+        ({"sources": None}, "doubtful", "does not say what this machine could count"),
         ({"elapsed_ps": 0}, "doubtful", "covers no time"),
         # Others' waiting alone tells nothing about the lab.
         ({"machine": took("processor_pressure", 0.9)}, "valid", ""),
@@ -381,7 +381,7 @@ def test_the_verdict_follows_the_thresholds(changed: dict[str, Any], state: str,
 def test_an_empty_record_is_no_evidence() -> None:
     verdict = tn.FidelityRecord.from_spec({}).verdict()
     assert verdict.state == "doubtful"
-    assert verdict.reasons == ("the record covers no time", "the record does not tell what this machine could count")
+    assert verdict.reasons == ("the record covers no time", "the record does not say what this machine could count")
 
 
 def test_thresholds_can_be_set() -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from child_processes import children
 from kernels_here import a_kernel_is_here
+from shared_processors import stretched_s
 from twinnet.errors import BadValue, KernelUnusable, LabClosed, LabError, NotAvailable, TimeLimit
 
 if not a_kernel_is_here():
@@ -39,6 +41,16 @@ def test_each_ping_takes_what_arithmetic_says_and_two_runs_are_one() -> None:
     assert run() == (least, trace)
 
 
+def test_a_thread_that_lets_time_pass_may_run_afterwards_where_it_might_before() -> None:
+    before = os.sched_getaffinity(0)
+    with two_hosts().simulate(hosts="programs") as lab:
+        assert os.sched_getaffinity(0) == before
+        lab["h1"].run("true", check=True)
+        assert os.sched_getaffinity(0) == before
+        kernels = [child for child in children(os.getpid()) if Path(f"/proc/{child}/comm").read_text() == "linux\n"]
+        assert [len(os.sched_getaffinity(kernel)) for kernel in kernels] == [1]
+
+
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 def test_iperf3_fills_a_line_and_leaves_the_same_trace_twice() -> None:
     def run() -> tuple[float, str]:
@@ -54,6 +66,25 @@ def test_iperf3_fills_a_line_and_leaves_the_same_trace_twice() -> None:
     # 1448 of 1538 bytes are payload: 9.41 Mbit/s at most.
     assert 9.2 <= rate <= 9.42
     assert run() == (rate, trace)
+
+
+@pytest.mark.skipif(not (shutil.which("iperf3") and shutil.which("ping")), reason="iperf3 or ping is not installed")
+def test_a_link_that_is_cut_under_load_carries_both_ways_afterwards() -> None:
+    with two_hosts().simulate(hosts="programs", seed=7) as lab:
+        lab["h2"].popen("iperf3 -s -1", stdout=tn.lab.DEVNULL)
+        lab.run_until("1 s")
+        flow = lab["h1"].popen("iperf3 -c h2 -t 4", stdout=tn.lab.DEVNULL)
+        lab.run_until("2 s")
+        lab.link("h1", "h2").set(up=False)
+        lab.run_until("2.9 s")
+        assert "NO-CARRIER" in lab["h1"].run("ip link show dev h1-eth0", check=True).stdout
+        lab.run_until("3 s")
+        lab.link("h1", "h2").set(up=True)
+        lab.run_until("3.1 s")
+        for host, other in (("h1", "h2"), ("h2", "h1")):
+            assert "LOWER_UP" in lab[host].run(f"ip link show dev {host}-eth0", check=True).stdout
+            lab[host].run(f"ping -c 1 -W 2 {other}", check=True)
+        assert flow.wait("10 s").returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -108,10 +139,11 @@ def test_programs_are_fed_and_read_while_time_passes() -> None:
             lab["h1"].run("sleep 60", timeout="3 s")
 
 
-def test_tcp_has_the_buffers_of_a_machine_and_not_of_the_guests_little_memory() -> None:
+def test_tcp_has_the_room_of_a_machine_and_not_of_the_guests_little_memory() -> None:
+    names = ("tcp_rmem", "tcp_wmem", "tcp_max_syn_backlog", "tcp_max_tw_buckets")
     with two_hosts().simulate(hosts="programs") as lab:
-        told = lab["h1"].run("cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_wmem", check=True).stdout
-        assert [line.split()[2] for line in told.splitlines()] == ["33554432", "4194304"]
+        told = lab["h1"].run(["cat", *(f"/proc/sys/net/ipv4/{name}" for name in names)], check=True).stdout
+        assert [line.split()[-1] for line in told.splitlines()] == ["33554432", "4194304", "2048", "131072"]
         assert re.match(r"\d+\.\d+", lab.started["kernel"])
 
 
@@ -132,7 +164,7 @@ def test_a_program_that_computes_without_end_is_named_within_five_seconds() -> N
         with pytest.raises(LabError, match=r"computes without end.*these run: h1: sh -c while :; do :; done") as found:
             lab["h1"].run(["sh", "-c", "while :; do :; done"])
         # The 4.5 s are of a processor, which the guest shares with whatever else runs.
-        assert time.monotonic() - begin < 7 * max(1.0, os.getloadavg()[0])
+        assert time.monotonic() - begin < stretched_s(7)
         assert found.value.name == "ProgramSpins"
         with pytest.raises(LabError, match="computes without end"):
             lab.run_until("100 s")
@@ -171,7 +203,15 @@ def test_idle_hosts_cost_no_real_time() -> None:
         begin = time.monotonic()
         lab.run_until("1000 s")
         assert lab.now() == 1000
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < stretched_s(5)
+
+
+def test_an_idle_host_is_silent_because_nobody_advertises_routes() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        lab.run_until("60 s")
+        # Reports of IPv6's groups while the interfaces come up, and no router is asked for.
+        assert sum(port["counters"]["received_frames"] for port in lab.ports()) <= 6
+        assert lab["h1"].run("cat /proc/sys/net/ipv6/conf/h1-eth0/accept_ra").stdout == "0\n"
 
 
 def test_models_stand_beside_programs_and_run_none() -> None:
@@ -216,7 +256,7 @@ def test_an_interrupt_ends_the_lab_at_once(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as owner:
         assert owner.stdout is not None and owner.stderr is not None
         assert owner.stdout.readline() == b"h1\n"
-        kernels = _kernels_of(owner.pid)
+        kernels = children(owner.pid)
         # The program that spins has the turn now, and will not give it back.
         time.sleep(0.5)
         owner.send_signal(signal.SIGINT)
@@ -226,11 +266,11 @@ def test_an_interrupt_ends_the_lab_at_once(tmp_path: Path) -> None:
 
 
 def test_a_lab_that_has_ended_has_no_kernel_left() -> None:
-    before = set(_kernels_of(os.getpid()))
+    before = set(children(os.getpid()))
     with two_hosts().simulate(hosts="programs") as lab:
         server = lab["h1"].popen("sleep 1000", stdout=tn.lab.DEVNULL)
-        assert set(_kernels_of(os.getpid())) - before
-    assert not set(_kernels_of(os.getpid())) - before
+        assert set(children(os.getpid())) - before
+    assert not set(children(os.getpid())) - before
     with pytest.raises(LabClosed):
         server.wait()
 
@@ -254,9 +294,8 @@ def test_the_prompt_lets_time_pass_while_a_program_runs() -> None:
     assert done.returncode == 0, done.stderr
     assert "3 packets transmitted, 3 received" in done.stdout
     assert "\n9.0\n" in done.stdout
-    for words, told in ((["--name", "x"], "no --name"), (["--interface", "tap"], "no --interface")):
-        refused = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=60)
-        assert refused.returncode != 0 and told in refused.stderr
+    refused = subprocess.run([*command, "--interface", "tap"], capture_output=True, text=True, check=False, timeout=60)
+    assert refused.returncode != 0 and "no --interface" in refused.stderr
     wall = [*command[:-1], "wall", "--programs"]
     assert "for --clock virtual" in subprocess.run(wall, capture_output=True, text=True, check=False).stderr
 
@@ -266,7 +305,7 @@ def test_a_lab_whose_owner_is_killed_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, env=environment) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"h1\n"
-        kernels = _kernels_of(owner.pid)
+        kernels = children(owner.pid)
         assert kernels
         owner.kill()
     end = time.monotonic() + 5
@@ -274,16 +313,3 @@ def test_a_lab_whose_owner_is_killed_leaves_nothing(tmp_path: Path) -> None:
         assert time.monotonic() < end, "the guest's kernel lives on"
         time.sleep(0.02)
     assert list(tmp_path.iterdir()) == []
-
-
-def _kernels_of(owner: int) -> list[int]:
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                status = (process / "status").read_text()
-            except OSError:
-                continue
-            if f"PPid:\t{owner}\n" in status:
-                found.append(int(process.name))
-    return found

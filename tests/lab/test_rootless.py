@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from labs_here import can_run_labs
-from ordinary_user import CannotSwitch, OrdinaryUser
+from ordinary_user import CannotSwitch, OrdinaryUser, an_ordinary_user
+from small_images import layer_of, saved_image, small_root
 
 
 @pytest.fixture(scope="module")
 def user() -> Iterator[OrdinaryUser]:
     if not can_run_labs():
         pytest.skip("this machine permits no namespaces: see twinnet doctor")
-    with tempfile.TemporaryDirectory(prefix="ordinary-") as folder:
-        try:
-            found = OrdinaryUser(Path(folder))
-        except CannotSwitch as reason:
-            pytest.skip(str(reason))
-        if found.call("unshare", "--user", "true").returncode != 0:
-            pytest.skip("this machine lets ordinary users make no user namespaces: see twinnet doctor")
+    with an_ordinary_user() as found:
         yield found
 
 
@@ -77,6 +71,32 @@ def test_where_no_tap_can_be_had_virtual_ethernet_takes_its_place(user: Ordinary
     assert len(done.stderr.splitlines()) == 1
     assert "opening the TAP h1-eth0: Permission denied" in done.stderr
     assert "twinnet doctor" in done.stderr
+
+
+def test_a_host_has_the_files_of_an_image_and_an_archive_is_unpacked_once(user: OrdinaryUser) -> None:
+    root = small_root(user.folder / "root", ("sh", "cat", "ls", "mkdir", "rm"))
+    (root / "kept").mkdir()
+    (root / "kept" / "old").touch()
+    saved_image(user.folder / "image.tar", [layer_of(root)], {"config": {"Env": ["PATH=/bin", "COLOUR=blue"]}})
+    (user.folder / "notes").mkdir()
+    (user.folder / "notes" / "note").write_text("from outside\n")
+    volumes = "volumes: ['notes:/notes:ro']"
+    (user.folder / "net.yaml").write_text(
+        f"{{hosts: {{h1: {{image: image.tar, {volumes}}}, h2: {{}}}}, links: [{{between: [h1, h2]}}]}}"
+    )
+    for _ in range(2):
+        # A folder that is replaced needs marks of the overlay that a user may set.
+        said = 'h1 echo $COLOUR; cat /notes/note; rm -r /kept; mkdir /kept; ls /kept; echo x > /notes/note || echo "no"'
+        done = user.run(user.twinnet("lab", "net.yaml", "-c", said))
+        assert done.stdout == "blue\nfrom outside\nno\n", done.stderr
+    assert len([*(user.folder / ".cache" / "twinnet" / "images").iterdir()]) == 1
+
+
+def test_limits_that_nobody_may_set_are_refused(user: OrdinaryUser) -> None:
+    (user.folder / "limited.yaml").write_text("{hosts: {h1: {processors: 0.5}, h2: {}}, links: [{between: [h1, h2]}]}")
+    done = user.run(user.twinnet("lab", "limited.yaml", "-c", "nodes"))
+    assert done.returncode == 1
+    assert "the programs of h1 cannot be limited" in done.stderr
 
 
 @pytest.fixture

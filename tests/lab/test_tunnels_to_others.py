@@ -115,26 +115,21 @@ def test_what_may_not_be_cut_fits_or_is_refused_before_anything_is_built(pair: U
 
 
 @wall_clock
-def test_the_kernels_vxlan_device_is_spoken_with(pair: UnderlayPair) -> None:
-    made = pair.run(1, "ip link add vx0 type vxlan id 42 local 192.0.2.2 remote 192.0.2.1 dstport 4789")
-    if made.returncode != 0:
+@pytest.mark.parametrize(
+    ("kind", "device", "settings", "ours"),
+    [("vxlan", "vxlan", "id 42 dstport 4789", {}), ("gre", "gretap", "key 42", {"checksum": True})],
+)
+def test_the_kernels_own_device_is_spoken_with(
+    pair: UnderlayPair, kind: str, device: str, settings: str, ours: dict[str, Any]
+) -> None:
+    made = pair.run(1, f"ip link add tun0 type {device} {settings} local 192.0.2.2 remote 192.0.2.1")
+    if made.returncode != 0 and device == "vxlan":
         pytest.skip(f"this kernel has no vxlan device: {made.stderr.strip()}")
-    pair.run(1, "ip addr add 10.0.0.2/24 dev vx0")
-    pair.run(1, "ip link set vx0 up")
-    one = pair.lab(0, address="10.0.0.1/24", tunnels=[tunnel("vxlan", THERE)])
-    assert one.refusal is None
-    assert received(one.run("ping -c 5 -i 0.05 -s 1400 -W 2 10.0.0.2")) == 5
-    assert received(pair.run(1, "ping -c 3 -i 0.05 -s 1422 -W 2 10.0.0.1").stdout) == 3
-
-
-@wall_clock
-def test_the_kernels_gretap_device_is_spoken_with(pair: UnderlayPair) -> None:
-    made = pair.run(1, "ip link add gt0 type gretap key 42 local 192.0.2.2 remote 192.0.2.1")
     if made.returncode != 0:
         pytest.skip(f"this kernel has no gretap device: {made.stderr.strip()}")
-    pair.run(1, "ip addr add 10.0.0.2/24 dev gt0")
-    pair.run(1, "ip link set gt0 up")
-    one = pair.lab(0, address="10.0.0.1/24", tunnels=[tunnel("gre", THERE, checksum=True)])
+    pair.run(1, "ip addr add 10.0.0.2/24 dev tun0")
+    pair.run(1, "ip link set tun0 up")
+    one = pair.lab(0, address="10.0.0.1/24", tunnels=[tunnel(kind, THERE, **ours)])
     assert one.refusal is None
     assert received(one.run("ping -c 5 -i 0.05 -s 1400 -W 2 10.0.0.2")) == 5
     assert received(pair.run(1, "ping -c 3 -i 0.05 -s 1422 -W 2 10.0.0.1").stdout) == 3

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from fake_lab import FakeLab
+from shared_processors import stretched_s
 from twinnet import _core, errors
 from twinnet.lab import virtual_connection
 from twinnet.lab.lab import Lab
@@ -145,7 +146,7 @@ def test_programs_need_real_hosts_and_the_refusal_names_host_and_remedy() -> Non
         for call in (lambda: lab["a1"].run("ls"), lambda: lab["a1"].popen(["ls"])):
             with pytest.raises(errors.NotAvailable, match=r"a1 is a model on the virtual clock.*net.emulate\(\)"):
                 call()
-        with pytest.raises(errors.NotAvailable, match="has no name"):
+        with pytest.raises(errors.NotAvailable, match="this lab has no name"):
             _ = lab.name
         with pytest.raises(errors.NotAvailable, match="no process of its own"):
             _ = lab.pid
@@ -182,7 +183,7 @@ def test_the_end_of_the_clock_is_refused_where_it_is_named() -> None:
 
 
 def test_options_of_real_hosts_are_refused() -> None:
-    with pytest.raises(errors.BadValue, match="neither a name nor interfaces"):
+    with pytest.raises(errors.BadValue, match="no interfaces of the kernel"):
         Lab(pairs(), interface="tap", clock="virtual")
     with pytest.raises(errors.BadValue, match="neither realtime nor slip_after_ps"):
         Lab(pairs(), clock="virtual", realtime="off")
@@ -236,7 +237,7 @@ def test_an_interrupt_is_heard_within_a_second() -> None:
             given_up.start()
             with pytest.raises(KeyboardInterrupt):
                 lab.run_until("1000 h")
-            assert time.monotonic() - struck[0] < 1.0
+            assert time.monotonic() - struck[0] < stretched_s(1.0)
         finally:
             given_up.cancel()
             timer.join()

@@ -1,10 +1,12 @@
-"""A slow reader gets the newest state, and nothing is kept for it."""
+"""A slow reader gets the newest state, and nothing is kept for it; looks that cost much are less often."""
 
 from __future__ import annotations
 
 import asyncio
 
+import pytest
 from twinnet.live.feed import Feed
+from twinnet.live.server import span_of_look
 
 
 def test_who_is_slow_misses_what_came_between() -> None:
@@ -32,3 +34,8 @@ def test_readers_are_counted_until_they_leave() -> None:
     with feed.reader(), feed.reader():
         assert feed.readers == 2
     assert feed.readers == 0
+
+
+@pytest.mark.parametrize(("took_s", "span_s"), [(0.0, 0.25), (0.011, 0.25), (0.0225, 0.5), (0.045, 1.0), (9.0, 1.25)])
+def test_looks_that_cost_more_are_less_often(took_s: float, span_s: float) -> None:
+    assert span_of_look(took_s) == pytest.approx(span_s)

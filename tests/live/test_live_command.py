@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -15,18 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
+from live_command import started
 from twinnet.cli import run
 from twinnet.cli.prompt.session import Session
 from twinnet.lab import live_page
-
-COMMAND = [sys.executable, "-c", "from twinnet.cli import main; main()", "live"]
-
-
-def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
-    """The command, and what its first line says."""
-    server = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    return server, server.stdout.readline()
 
 
 def asked(address: str, path: str, host: str | None = None) -> int:
@@ -51,6 +44,27 @@ def test_ctrl_c_ends_the_page_and_not_the_lab() -> None:
         assert lab.now() > 0
         with pytest.raises(ConnectionRefusedError):
             asked(told["address"], "/")
+
+
+@needs_a_lab
+def test_the_page_changes_its_lab_only_with_control() -> None:
+    with tn.templates.single(2, rate="10 Mbit").emulate() as lab:
+        for options, status, rate_bps in (((), 405, 10_000_000), (("--control",), 200, 2_000_000)):
+            server, line = started(lab.name, "--json", *options)
+            address = json.loads(line)["address"]
+            where = urlsplit(address)
+            page = http.client.HTTPConnection("127.0.0.1", where.port, timeout=5)
+            page.request("GET", f"/?{where.query}")
+            visit = page.getresponse()
+            visit.read()
+            cookie = (visit.headers["set-cookie"] or "").partition(";")[0]
+            asks = {"Cookie": cookie, "Origin": f"http://{where.netloc}", "Content-Type": "application/json"}
+            act = {"act": "link", "link": 0, "direction": "both", "set": {"rate": "2 Mbit"}}
+            page.request("POST", "/act", json.dumps(act), asks)
+            assert page.getresponse().status == status
+            assert (lab.links()[0]["ab"]["config"] or {})["rate_bps"] == rate_bps
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=10)
 
 
 @needs_a_lab
@@ -97,10 +111,10 @@ def test_a_page_that_is_stopped_leaves_the_lab_and_leaving_the_lab_stops_pages()
 def test_no_lab_and_no_such_lab_are_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(["live", "lab-nowhere"]) == 1
     assert "lab-nowhere" in capsys.readouterr().err
-    monkeypatch.setattr("twinnet.lab.lab.labs", list)
+    monkeypatch.setattr("twinnet.lab.labs", list)
     assert run(["live"]) == 2
     assert "start one with: twinnet lab" in capsys.readouterr().err
-    monkeypatch.setattr("twinnet.lab.lab.labs", lambda: [tn.lab.LabInfo("a"), tn.lab.LabInfo("b")])
+    monkeypatch.setattr("twinnet.lab.labs", lambda: [tn.lab.LabInfo("a"), tn.lab.LabInfo("b")])
     assert run(["live"]) == 2
     assert "name one: twinnet live a" in capsys.readouterr().err
 
@@ -119,8 +133,8 @@ def test_without_the_extra_it_says_what_to_install(
         assert "pip install 'twinnet[live]'" in capsys.readouterr().err
 
 
-def test_the_virtual_clock_says_that_it_has_no_page_yet() -> None:
-    with tn.templates.single(2).simulate() as lab, pytest.raises(tn.errors.NotAvailable, match="no live page yet"):
+def test_on_the_virtual_clock_a_page_needs_a_name_of_the_lab() -> None:
+    with tn.templates.single(2).simulate() as lab, pytest.raises(tn.errors.NotAvailable, match="has no name"):
         lab.live()
 
 
@@ -129,6 +143,32 @@ def test_neither_help_nor_the_package_loads_the_server() -> None:
     look += "; print([one for one in ('starlette', 'uvicorn', 'twinnet.live') if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@needs_a_lab
+def test_the_page_of_a_network_file_takes_the_places_beside_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.yaml"
+    file.write_text("{hosts: {h1: , h2: }, links: [{between: [h1, h2]}]}")
+    assert run(["lab", str(file), "-c", "live", "-c", "live stop"]) == 0
+    assert "open http://127.0.0.1:" in capfd.readouterr().out
+    places = tmp_path / "net.positions.json"
+    places.write_text("[]")
+    assert run(["lab", str(file), "-c", "live"]) == 1
+    assert f"{places} holds no places of nodes" in capfd.readouterr().err
+    assert places.read_text() == "[]"
+
+
+@needs_a_lab
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
+def test_a_lab_is_started_with_its_page(clock: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["lab", "single:2", "--clock", clock, "--live", "-c", "nodes"]) == 0
+    out = capfd.readouterr().out
+    assert re.match(r"open http://127\.0\.0\.1:\d+/\?token=\S+\n", out) and "s1" in out
+    assert run(["lab", "single:2", "--clock", clock, "--live", "--json", "-c", "nodes"]) == 0
+    first, *_ = capfd.readouterr().out.splitlines()
+    assert json.loads(first)["result"]["address"].startswith("http://127.0.0.1:")
 
 
 @needs_a_lab
@@ -148,5 +188,9 @@ def test_a_word_at_the_prompt_opens_the_page_and_another_ends_it(
         assert session.execute("live stop") and capfd.readouterr().out == "wrote lesson.html\n"
         assert Path("lesson.html").stat().st_size > 10_000
         assert not session.execute("live stop") and not session.execute("live a b")
+        assert not session.execute("live control stop")
+        assert session.execute("live control") and session.execute("live")
+        assert not session.execute("live control") and session.execute("live stop")
+        capfd.readouterr()
         assert not Session(lab, lasts=False).execute("live")
         assert f"write: twinnet live {lab.name}" in capfd.readouterr().err

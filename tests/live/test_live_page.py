@@ -2,62 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
+import csv
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
+from live_browser import expect, launched, needs_a_browser, opened
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, LocatorAssertions, Page
+    from playwright.sync_api import Browser
     from twinnet.lab.lab import Lab
 
-CHROMIUM = shutil.which("chromium")
-PATIENCE_MS = 15_000
-
-pytestmark = [
-    needs_a_lab,
-    pytest.mark.skipif(
-        CHROMIUM is None or importlib.util.find_spec("playwright") is None,
-        reason="Chromium and Playwright are not installed",
-    ),
-]
+pytestmark = [needs_a_lab, needs_a_browser]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Its sandbox refuses root; the pages are our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-def expect(locator: Locator) -> LocatorAssertions:
-    """What must become true of `locator`; the policy of the page lets no test evaluate text in it."""
-    from playwright.sync_api import expect as expected
-
-    return expected(locator)
-
-
-def opened(browser: Browser, address: str, faults: list[str]) -> Page:
-    """The page at `address` with its network drawn; `faults` gets what its console complains of."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda told: faults.append(told.text) if told.type in ("error", "warning") else None)
-    page.goto(address)
-    page.wait_for_selector(".node")
-    return page
+    yield from launched()
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +33,7 @@ def lab() -> Iterator[Lab]:
     with tn.templates.single(3, rate="10 Mbit", delay="1 ms").emulate() as lab:
         # Two senders fill the line to h3: there a queue stands, and frames are dropped.
         for sender in ("h1", "h2"):
-            lab.start(tn.apps.udp(sender, "h3", rate="8 Mbit", duration="120 s"))
+            lab.start(tn.apps.udp(sender, "h3", rate="8 Mbit", duration="600 s"))
         yield lab
 
 
@@ -111,6 +79,71 @@ def test_a_click_on_a_link_opens_its_curves(browser: Browser, lab: Lab) -> None:
         page.context.close()
 
 
+def test_traffic_and_controllers_are_listed_while_they_are_open(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        rows = page.locator("#traffic tbody tr")
+        assert rows.count() == 0, "nothing is asked for what nobody sees"
+        page.get_by_text("Traffic", exact=True).click()
+        # Two flows, each at both of its ends; two looks give rates.
+        expect(rows).to_have_count(4)
+        received = rows.filter(has_text="udp sink").first.locator("td")
+        expect(received.nth(4)).to_have_text(re.compile(r"^[0-9.]+ [kM]bit/s$"))
+        assert received.nth(0).inner_text() == "h3" and int(received.nth(5).inner_text()) > 0
+        page.get_by_text("Controllers", exact=True).click()
+        expect(page.locator("#controllers [role=status]")).to_have_text("None.")
+        page.context.close()
+    assert faults == []
+
+
+def test_all_ports_are_seen_at_once_and_the_full_one_stands_out(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        page.wait_for_selector(".way.full")
+        page.get_by_text("All ports over time").click()
+        page.locator("#heat-order").select_option("busiest")
+        page.wait_for_timeout(1500)
+        canvas = page.locator("#heat-map")
+        # The last column of each row; there are six ports, and that to h3 is full.
+        colours = canvas.evaluate(
+            "(canvas) => { const { data } = canvas.getContext('2d')"
+            ".getImageData(canvas.width - 2, 0, 1, canvas.height);"
+            "const at = (row) => 4 * Math.floor(((row + 0.5) * canvas.height) / 6);"
+            "return [0, 1, 2, 3, 4, 5].map((row) => [...data.slice(at(row), at(row) + 4)]); }"
+        )
+        assert colours[0][0] > 200 and colours[0][1] > 200, "yellow: full"
+        assert colours[5] == [68, 1, 84, 255], "dark: idle"
+        box = canvas.bounding_box()
+        assert box is not None
+        canvas.hover(position={"x": box["width"] - 2, "y": 4})
+        expect(page.locator("#heat-told")).to_have_text(
+            re.compile(r"s1-eth3 at [0-9.]+ s: .*bit/s, .* % busy, queue \d+")
+        )
+        canvas.click(position={"x": box["width"] - 2, "y": 4})
+        assert "s1-eth3" in page.inner_text("#chosen")
+        page.context.close()
+    assert faults == []
+
+
+def test_nodes_are_found_by_name_and_address_and_the_picture_fills_the_screen(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        for words, names in (("H2", ["h2"]), ("10.0.0", ["h1", "h2", "h3"]), ("none", []), ("", [])):
+            page.fill("#find", words)
+            found = page.locator(".node.found title").all_text_contents()
+            assert sorted(title.split()[1] for title in found) == names
+        assert page.inner_text("#found") == ""
+        page.click("#full")
+        expect(page.locator("#figure:fullscreen")).to_have_count(1)
+        box = page.locator("#picture").bounding_box()
+        assert box is not None and box["height"] > 700
+        page.context.close()
+    assert faults == []
+
+
 def test_time_stands_goes_back_and_follows_again(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live() as live:
@@ -134,29 +167,34 @@ def test_time_stands_goes_back_and_follows_again(browser: Browser, lab: Lab) -> 
     assert faults == []
 
 
-def test_a_recorded_lab_is_one_file_that_opens_without_a_server(browser: Browser, tmp_path: Path) -> None:
-    out = tmp_path / "run.html"
-    with tn.templates.single(2, rate="10 Mbit").emulate() as lab:
-        page = lab.live(out=out)
-        lab.wait([lab.start(tn.apps.udp("h1", "h2", rate="20 Mbit", duration="3 s"))])
-    assert not page.running
+def test_what_is_shown_is_saved_as_pictures_and_what_was_kept_as_data(
+    browser: Browser, lab: Lab, tmp_path: Path
+) -> None:
     faults: list[str] = []
-    opened_file = opened(browser, out.as_uri(), faults)
-    shown = opened_file.locator("#time")
-    expect(shown).to_have_text(re.compile(r"\d s$"))
-    last = float(shown.inner_text().removesuffix(" s"))
-    assert opened_file.inner_text("#play") == "Go on" and opened_file.is_hidden("#news")
-    opened_file.locator("#moment").focus()
-    for _ in range(60):
-        opened_file.keyboard.press("ArrowLeft")
-    opened_file.click("#play")
-    opened_file.wait_for_selector(".way.full", state="attached")
-    middle = float(shown.inner_text().removesuffix(" s"))
-    assert middle < last
-    opened_file.select_option("#speed", "8")
-    expect(shown).to_have_text(f"{last:.1f} s")
-    opened_file.context.close()
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        page.wait_for_selector(".way.full")
+        page.get_by_role("button", name="s1-eth3").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(1000)
+        for name in ("Picture as SVG", "Curves as SVG", "Data as CSV"):
+            with page.expect_download() as waiting:
+                page.get_by_role("button", name=name).click()
+            waiting.value.save_as(tmp_path / name.partition(" ")[0])
+        page.context.close()
     assert faults == []
+    space = "{http://www.w3.org/2000/svg}"
+    for name, least in (("Picture", 4), ("Curves", 3)):
+        text = (tmp_path / name).read_text()
+        assert "var(" not in text and "href" not in text
+        drawn = ElementTree.fromstring(text)
+        assert drawn.tag == f"{space}svg" and len(list(drawn.iter(f"{space}g"))) >= least
+        assert float(drawn.attrib["width"]) > 300 and float(drawn.attrib["height"]) > 200
+    assert "s1-eth3" in (tmp_path / "Curves").read_text()
+    rows = list(csv.DictReader((tmp_path / "Data").read_text().splitlines()))
+    assert {row["port"] for row in rows} == {name for at in (1, 2, 3) for name in (f"s1-eth{at}", f"h{at}-eth0")}
+    full = [float(row["load"]) for row in rows if row["port"] == "s1-eth3"]
+    assert 0.75 < median(full) < 1.05 and all(float(row["queue_frames"]) >= 0 for row in rows)
 
 
 def test_a_link_that_is_down_is_dashed(browser: Browser, lab: Lab) -> None:
@@ -182,7 +220,7 @@ def test_a_page_of_another_site_reads_nothing_and_shows_nothing(browser: Browser
         stranger.wait_for_selector(".node")
         read = stranger.evaluate(
             "(url) => fetch(url, {credentials: 'include'}).then((one) => one.status, (error) => String(error))",
-            f"{home.scheme}://{home.netloc}/network",
+            f"{home.scheme}://{home.netloc}/acts",
         )
         assert "Failed to fetch" in str(read)
         page.context.close()
@@ -200,3 +238,27 @@ def test_it_says_when_its_server_and_when_the_lab_has_ended(browser: Browser) ->
     two.wait_for_selector("#news:visible")
     one.context.close()
     two.context.close()
+
+
+def test_a_packet_is_followed_in_the_picture_with_the_reason_for_its_end(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        form = page.locator("#follow-what")
+        form.locator("[name=from]").fill("h1")
+        form.locator("[name=to]").fill("h2")
+        form.get_by_role("button", name="Follow").click()
+        expect(page.locator("#follow-end")).to_have_text("It arrives at 10.0.0.2.")
+        expect(page.locator("#follow-hops li").first).to_contain_text("h1")
+        expect(page.locator("#follow-hops .arrived")).to_have_count(1)
+        expect(page.locator(".way.followed")).not_to_have_count(0)
+        form.locator("[name=to]").fill("10.77.0.1")
+        form.get_by_role("button", name="Follow").click()
+        expect(page.locator("#follow-hops .drop").last).to_contain_text("dropped:")
+        form.locator("[name=to]").fill("h77")
+        form.get_by_role("button", name="Follow").click()
+        expect(page.locator("#follow-end")).to_contain_text("no host 'h77'")
+        page.locator("#follow").get_by_role("button", name="Clear").click()
+        expect(page.locator(".way.followed")).to_have_count(0)
+        page.context.close()
+    assert [one for one in faults if "400" not in one] == []

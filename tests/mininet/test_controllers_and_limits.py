@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from labs_here import can_run_labs
-from mininet_scripts import run_script
+from mininet_scripts import run_script, twinnet
 
 pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
@@ -67,15 +67,36 @@ def test_programs_in_python_that_a_script_starts_can_import_mininet(tmp_path: Pa
     assert done.stdout.strip() == "twinnet.mininet.net", done.stderr
 
 
-def test_a_real_time_scheduler_is_refused_with_what_to_write(tmp_path: Path) -> None:
-    done = run_script(
-        tmp_path,
-        """
+def test_a_real_time_scheduler_is_told_to_be_left_out_and_strictly_refused(tmp_path: Path) -> None:
+    text = """
         from mininet.net import Mininet
         from mininet.node import CPULimitedHost
         net = Mininet()
         net.addHost("h1", cls=CPULimitedHost, sched="rt").config(cpu=0.5)
+        """
+    done = run_script(tmp_path, text)
+    assert (done.returncode, done.stderr.count("write sched=cfs")) == (0, 1), done.stderr
+    path = tmp_path / "script.py"
+    strict = twinnet("mininet", "--strict", str(path), folder=tmp_path)
+    assert (strict.returncode, "write sched=cfs" in strict.stderr) == (1, True), strict.stderr
+
+
+def test_a_gateway_says_what_it_lacks_to_reach_what_lies_beyond(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import shutil
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(SingleSwitchTopo(2), controller=None)
+        net.addNAT().configDefault()
+        print(*(shutil.which(one) is None for one in ("slirp4netns", "iptables")))
+        print("default via" in net["h1"].cmd("ip route"))
+        net.stop()
         """,
     )
-    assert done.returncode == 1
-    assert "use sched=cfs" in done.stderr
+    no_way, no_rules, routed = done.stdout.split()
+    # Where it is installed, the machine may still refuse it.
+    assert ("install slirp4netns" in done.stderr) or no_way == "False"
+    assert ("iptables is not installed" in done.stderr) == (no_rules == "True")
+    assert routed == "True"

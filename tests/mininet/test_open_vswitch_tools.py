@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from labs_here import can_run_labs
 from mininet_scripts import run_script
 from twinnet.mininet.fabric import Fabric
-from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
+from twinnet.mininet.fabric_plan import BarePort, Plan, SwitchPlan
 from twinnet.mininet.switch_database import Refused, SwitchDatabase
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
@@ -35,6 +36,8 @@ def test_bridges_ports_and_controllers_are_told_and_changed(database: SwitchData
         ["--may-exist", "add-br", "s1", "--", "set-fail-mode", "s1", "standalone", "--", "del-controller", "s1"]
     )
     assert database.run(["get-fail-mode", "s1"]) == "standalone\n"
+    database.run(["set", "bridge", "s1", "stp_enable=true"])
+    assert database.run(["get", "Bridge", "s1", "stp_enable", "rstp_enable"]) == "true\nfalse\n"
     assert database.run(["get-controller", "s1"]) == ""
     database.run(["set", "bridge", "s1", "protocols=OpenFlow13", "other-config:datapath-id=00000000000000ff"])
     plan = database.fabric.switch("s1")
@@ -46,6 +49,58 @@ def test_bridges_ports_and_controllers_are_told_and_changed(database: SwitchData
     assert database.run(["list-ports", "s1"]) == "s1-eth2\n"
     database.run(["del-br", "s2", "--", "--if-exists", "del-br", "s2"])
     assert "    Bridge s1\n" in database.run(["show"])
+
+
+def test_interfaces_tell_what_has_gone_through_them(database: SwitchDatabase) -> None:
+    counts = {"received_bytes": 500, "received_frames": 5, "link_bytes": 700, "frames": 7, "dropped_early": 2}
+    database.fabric.counters = lambda _intf: counts  # type: ignore[method-assign]
+    assert database.run(["get", "Interface", "s1-eth1", "statistics:rx_bytes", "statistics:tx_dropped"]) == "500\n2\n"
+    whole = "{rx_bytes=500, rx_packets=5, tx_bytes=700, tx_dropped=2, tx_packets=7}"
+    assert database.run(["get", "Interface", "s1-eth1", "statistics"]) == whole + "\n"
+    assert f"statistics          : {whole}\n" in database.run(["list", "interface", "s1-eth1"])
+    with pytest.raises(Refused, match="no column statistics:rx_crc_err"):
+        database.run(["get", "Interface", "s1-eth1", "statistics:rx_crc_err"])
+
+
+def test_what_comes_in_at_a_port_is_policed_where_it_comes_from(database: SwitchDatabase) -> None:
+    database.run(["set", "interface", "s1-eth1", "ingress_policing_rate=2000"])
+    database.run(["set", "Interface", "s1-eth1", "ingress_policing_burst=160"])
+    columns = ["ingress_policing_rate", "ingress_policing_burst"]
+    assert database.run(["get", "interface", "s1-eth1", *columns]) == "2000\n160\n"
+    nodes = Plan({"s1": _switch(database)}, []).spec({})["nodes"]
+    queues = [node["ports"][0]["queue"] for node in nodes if node["kind"] == "interface"]
+    once = {"kind": "fifo", "limit_frames": 1}
+    assert queues == [{"kind": "tbf", "rate_bps": 2_000_000, "burst_bytes": 20_000, "queue": once}, None]
+    database.run(["set", "interface", "s1-eth1", "ingress_policing_burst=0"])
+    assert _switch(database).policer(BarePort("s1-eth1")) == queues[0] | {"burst_bytes": 1_000_000}
+    database.run(["set", "interface", "s1-eth1", "ingress_policing_rate=0"])
+    assert _switch(database).policer(BarePort("s1-eth1")) is None
+    with pytest.raises(Refused, match="0 or more"):
+        database.run(["set", "interface", "s1-eth1", "ingress_policing_rate=-5"])
+
+
+def test_a_bridge_may_be_made_with_its_controllers_in_one_line(database: SwitchDatabase) -> None:
+    line = (
+        '-- --id=@s1c0 create Controller target="tcp:127.0.0.1:6633" max_backoff=1000 '
+        '-- --id=@s1-listen create Controller target="ptcp:6654" max_backoff=1000 '
+        "-- --if-exists del-br s1 -- add-br s1 -- set bridge s1 controller=[@s1c0,@s1-listen] "
+        "other_config:datapath-id=00000000000000ab fail_mode=secure other-config:disable-in-band=true "
+        "-- add-port s1 other7 -- set Interface other7 ofport_request=7"
+    )
+    first = database.run(line.split()).split()[0]
+    plan = _switch(database)
+    assert (plan.controllers, plan.listen, plan.dpid, plan.fail_mode) == (
+        ["tcp:127.0.0.1:6633"],
+        "ptcp:6654",
+        0xAB,
+        "secure",
+    )
+    assert list(plan.ports) == [7]
+    assert database.run(["get", "Controller", first, "is_connected", "target"]) == 'false\n"tcp:127.0.0.1:6633"\n'
+    assert database.run(["get", "Controller", "s1.0", "is_connected"]) == "false\n"
+    assert "is_connected        : false\n" in database.run(["list", "controller"])
+    with pytest.raises(Refused, match="no row"):
+        database.run(["get", "Controller", "s7.0", "is_connected"])
 
 
 def test_rows_of_qos_become_queues_of_a_port(database: SwitchDatabase) -> None:
@@ -95,10 +150,92 @@ def test_rows_of_qos_may_have_bursts_priorities_and_other_types(database: Switch
     assert (policer["rate_bps"], policer["burst_bytes"], policer["queue"]["limit_frames"]) == (1_000_000, 15_000, 1)
 
 
-def test_a_manager_is_kept_and_told_to_have_no_server(database: SwitchDatabase) -> None:
-    database.run(["set-manager", "ptcp:6632"])
-    assert database.run(["get-manager"]) == "ptcp:6632\n"
-    assert "no OVSDB server" in database.notes[0]
+def _nodes(database: SwitchDatabase) -> list[dict[str, Any]]:
+    return [node for node in Plan({"s1": _switch(database)}, []).spec({})["nodes"] if node["kind"] == "switch"]
+
+
+def _switch(database: SwitchDatabase) -> SwitchPlan:
+    plan = database.fabric.switch("s1")
+    assert plan is not None
+    return plan
+
+
+def _vlans(database: SwitchDatabase) -> list[dict[str, Any] | None]:
+    return [port["vlans"] for port in _nodes(database)[0]["ports"]]
+
+
+def test_columns_of_ports_become_their_vlans(database: SwitchDatabase) -> None:
+    database.run(["set", "port", "s1-eth1", "tag=10", "--", "set", "Port", "s1-eth2", "trunks=[10,20]"])
+    assert _vlans(database) == [{"mode": "access", "tag": 10}, {"mode": "trunk", "trunks": [10, 20]}]
+    database.run(
+        [
+            "set",
+            "port",
+            "s1-eth2",
+            "vlan-mode=native-untagged",
+            "tag=7",
+            "--",
+            "remove",
+            "port",
+            "s1-eth2",
+            "trunks",
+            "10",
+        ]
+    )
+    database.run(["add", "port", "s1-eth2", "trunks", "30"])
+    assert _vlans(database)[1] == {"mode": "native-untagged", "tag": 7, "trunks": [20, 30]}
+    assert database.run(["get", "port", "s1-eth2", "tag", "trunks", "vlan_mode"]) == "7\n[20, 30]\nnative-untagged\n"
+    database.run(["clear", "port", "s1-eth1", "tag", "--", "clear", "port", "s1-eth2", "tag", "trunks", "vlan_mode"])
+    assert _vlans(database) == [None, None]
+    assert database.run(["get", "port", "s1-eth1", "tag"]) == "[]\n"
+    database.run(
+        [
+            "set",
+            "port",
+            "s1-eth1",
+            "vlan_mode=access",
+            "--",
+            "set",
+            "port",
+            "s1-eth2",
+            "vlan_mode=native-tagged",
+            "trunks=5",
+        ]
+    )
+    # Without a tag they are in VLAN 0: frames without tags.
+    assert _vlans(database) == [{"mode": "trunk", "trunks": [0]}, {"mode": "trunk", "trunks": [0, 5]}]
+    database.run(["add-port", "s1", "other0", "tag=3", "--", "del-port", "other0", "--", "add-port", "s1", "other0"])
+    assert _vlans(database)[2] is None
+
+
+MIRROR = (
+    "-- set bridge s1 mirrors=@m -- --id=@a get port s1-eth1 -- --id=@b get port s1-eth2 "
+    "-- --id=@m create mirror name=m1 select-src-port=@a select-dst-port=@a,@b output-port=@b"
+)
+
+
+def test_rows_of_mirrors_become_mirrors_of_a_bridge(database: SwitchDatabase) -> None:
+    identifier = database.run(MIRROR.split()).strip()
+    assert _switch(database).mirrors == [{"to": {"port": 2}, "all": False, "from": [1], "towards": [1, 2], "vlans": []}]
+    assert database.run(["get", "bridge", "s1", "mirrors"]) == f"[{identifier}]\n"
+    database.run(["set", "mirror", "m1", "select_all=true", "select_vlan=5", "output_vlan=9", "output_port=[]"])
+    assert _nodes(database)[0]["mirrors"] == [
+        {"to": {"vlan": 9}, "all": True, "from": [1], "towards": [1, 2], "vlans": [5]}
+    ]
+    database.run(["del-port", "s1-eth2"])
+    assert _switch(database).mirrors[0]["towards"] == [1]
+    assert "name                : m1" in database.run(["list", "mirror"])
+    for gone in ("remove bridge s1 mirrors m1", "clear bridge s1 mirrors", "destroy mirror m1"):
+        database.run(f"set bridge s1 mirrors={identifier}".split())
+        database.run(gone.split())
+        assert _switch(database).mirrors == []
+    database.run(["--if-exists", "destroy", "mirror", "m1"])
+
+
+def test_managers_are_kept_and_those_that_are_dialled_told(database: SwitchDatabase) -> None:
+    database.run(["set-manager", "ptcp:6632", "tcp:10.0.0.9:6640"])
+    assert database.run(["get-manager"]) == "ptcp:6632\ntcp:10.0.0.9:6640\n"
+    assert database.notes == ["tcp:10.0.0.9:6640 is not dialled here; write ptcp:PORT"]
     database.run(["del-manager"])
     assert database.run(["get-manager"]) == ""
 
@@ -107,14 +244,19 @@ def test_a_manager_is_kept_and_told_to_have_no_server(database: SwitchDatabase) 
     ("command", "words"),
     [
         ("br-exists s9", "no bridge named s9"),
-        ("set port s1-eth1 tag=5", "our switches have no tag"),
+        ("set port s1-eth1 tag=5000", "tag=5000: VLANs are 0 to 4094"),
+        ("set port s1-eth1 vlan_mode=dot1q-tunnel", "vlan_mode=dot1q-tunnel: our switches have access"),
+        ("set port s1-eth1 lacp=active", "our switches have no lacp"),
         ("clear port nosuch qos", "no port named nosuch"),
         ("set port nosuch qos=x", "no port named nosuch"),
         ("set port s1-eth1 qos=x", 'no row "x"'),
         ("nonsense", "unknown command 'nonsense'"),
         ("add-br s1", "already exists"),
         ("set-fail-mode s1 loud", '"secure" or "standalone"'),
-        ("create mirror name=m", "cannot be made here"),
+        ("create mirror name=m snaplen=100", "our switches have no snaplen"),
+        ("create netflow targets=x", "cannot be made here"),
+        ("set bridge s1 mirrors=nosuch", 'no row "nosuch" in table Mirror'),
+        ("-- set bridge s1 mirrors=@m -- --id=@m create mirror output-port=s9-eth1", "no port s9-eth1"),
         ("set interface s1-eth1 type=vxlan", "no type=vxlan"),
         ("set bridge s1 flood_vlans=5", "no column flood_vlans"),
     ],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 from twinnet.mininet import addresses, names, util
 from twinnet.mininet.execution import start_process
@@ -101,6 +104,27 @@ def test_options_of_mnexec_are_done_without_it(capfd: pytest.CaptureFixture[str]
     assert process.wait() == 0
     session, pid = capfd.readouterr().out.split()
     assert session == pid == str(process.pid)
+
+
+def test_a_script_s_own_preparation_of_a_process_follows_that_of_mnexec(capfd: pytest.CaptureFixture[str]) -> None:
+    process = start_process(["mnexec", "-d", "sh", "-c", "echo ready"], preexec_fn=lambda: os.write(1, b"own\n"))
+    assert process.wait() == 0
+    assert capfd.readouterr().out.split() == ["own", "ready"]
+
+
+def test_a_program_that_is_not_there_is_told_by_its_name() -> None:
+    with pytest.raises(FileNotFoundError, match="no-such-program"):
+        start_process(["mnexec", "-cd", "no-such-program"])
+
+
+def test_an_ignored_interrupt_of_the_script_is_none_of_its_processes() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = start_process(["mnexec", "-d", "sleep", "1000"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == -signal.SIGINT
 
 
 def test_messages_are_joined_by_blanks_and_never_taken_for_formats(capsys: pytest.CaptureFixture[str]) -> None:

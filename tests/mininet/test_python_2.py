@@ -34,6 +34,8 @@ from twinnet.mininet.python2 import for_python_3
         ("from StringIO import StringIO\n", "from io import StringIO\n"),
         ("if a:\n\tb\n        c\n", "if a:\n        b\n        c\n"),
         ('s = """print \'a\'\n\tb""" # print \'c\'\n', 's = """print \'a\'\n\tb""" # print \'c\'\n'),
+        ("f(lambda (a, b): (b, a), x)\n", "f(lambda pair: (lambda a, b: (b, a))(*pair), x)\n"),
+        ("f = lambda (a): [lambda (c, d): a]\n", "f = lambda a: [lambda pair: (lambda c, d: a)(*pair)]\n"),
         ("f = lambda a: a\nd = {'print': 1}\n", "f = lambda a: a\nd = {'print': 1}\n"),
     ],
 )
@@ -53,3 +55,17 @@ def test_a_script_for_python_2_runs_with_the_option_and_is_answered_without_it(t
     refused = twinnet("mininet", str(script))
     assert refused.returncode == 1
     assert "run it with --fix-prints" in refused.stderr
+
+
+@pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+def test_modules_of_a_script_for_python_2_are_converted_and_nothing_is_written_beside_them(tmp_path: Path) -> None:
+    package = tmp_path / "package_of_an_old_script"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "old_part.py").write_text("def tell():\n    print 'part', 0755\n")
+    (package / "new_part.py").write_text("def tell():\n    print('new', cmp(1, 2), *xrange(2), end='!\\n')\n")
+    script = tmp_path / "old.py"
+    script.write_text("from package_of_an_old_script import old_part, new_part\nold_part.tell()\nnew_part.tell()\n")
+    done = twinnet("mininet", "--fix-prints", str(script))
+    assert done.stdout == "part 493\nnew -1 0 1!\n", done.stderr
+    assert not list(package.glob("__pycache__/*"))

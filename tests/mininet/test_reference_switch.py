@@ -66,7 +66,7 @@ def test_a_user_switch_has_one_controller_at_a_time_and_takes_the_next_when_that
         programs[0].kill()
         log = Path(f"/tmp/{name}-ofp.log")
         deadline = time.monotonic() + 20
-        while "17662" not in log.read_text() and time.monotonic() < deadline:
+        while not (log.exists() and "17662" in log.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         print([line.split(":")[2] for line in log.read_text().splitlines()])
         print(net.waitConnected(timeout=20))

@@ -191,13 +191,17 @@ def test_what_mininet_ignores_is_told_once_and_refused_when_strict(tmp_path: Pat
         one, other = net.addHost("h1"), net.addHost("h2")
         net.addLink(one, other, bw=10)
         net.addLink(one, other, bw=10)
-        net.addLink(one, other, cls=TCLink, delay=5)
+        net.addLink(one, other, cls=TCLink, delay=5, use_htb=True, bandwith=3, cost=2)
+        link = net.addLink(one, other, cls=TCLink, cost=7)
+        assert link.intf1.params["cost"] == 7
         print("made")
         """
     done = run_script(tmp_path, script)
-    assert done.stdout == "made\n"
+    assert done.stdout == "made\n", done.stderr
     assert done.stderr.count("bw given to a plain link, which Mininet ignores") == 1
     assert "delay=5 has no unit, and tc reads microseconds" in done.stderr
+    assert "bandwith is no setting of a link, which Mininet keeps in params and ignores; write bw if" in done.stderr
+    assert done.stderr.count("cost is no setting of a link") == 1 and "use_htb" not in done.stderr
 
     refused = twinnet("mininet", "--strict", str(tmp_path / "script.py"), folder=tmp_path)
     assert refused.returncode == 1
@@ -283,3 +287,45 @@ def processes(mark: str) -> list[str]:
             if words[0] == mark.encode():
                 found.append(folder.name)
     return found
+
+
+def test_a_forked_child_and_its_parent_both_use_a_node_that_was_just_made(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import os
+        from mininet.net import Mininet
+
+        net = Mininet()
+        h1 = net.addHost("h1")
+        child = os.fork()
+        if child == 0:
+            print(h1.cmd("echo child").strip(), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(h1.cmd("echo parent").strip())
+        net.stop()
+        """,
+    )
+    assert done.stdout.split() == ["child", "parent"], done.stderr
+
+
+def test_commands_of_a_node_whose_shell_has_ended_return_instead_of_waiting(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(3), controller=None)
+        net.start()
+        print(repr(net["h1"].cmd("kill -9 $$")), net["h1"].cmd("true"))
+        subprocess.run(["mn", "-c"], stderr=subprocess.DEVNULL)
+        print(net["h2"].cmd("true"))
+        net["h3"].sendCmd("true")
+        print(repr(net["h3"].waitOutput()))
+        net.stop()
+        """,
+    )
+    assert done.stdout == "'' None\nNone\n''\n", done.stderr
+    assert "(h1 exited - ignoring cmd('true',))" in done.stderr

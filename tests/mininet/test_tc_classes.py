@@ -15,6 +15,8 @@ from twinnet import _core
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.line_control import LineControl, LineRefused
 from twinnet.mininet.shaping import Shaping
+from twinnet.mininet.tc_commands import delay_commands, rate_commands
+from twinnet.mininet.tc_tree import plain_queue
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
@@ -281,3 +283,172 @@ def test_flows_get_the_rates_of_the_classes_that_filters_choose(tmp_path: Path) 
     assert 1.7 <= float(lines[0]) <= 2.05
     assert 5.2 <= float(lines[1]) <= 6.1
     assert lines[2] == "True"
+
+
+@pytest.mark.parametrize(
+    ("words", "weight"),
+    [
+        # The example of tc-red(8): avpkt 1000 and burst 55 with min 30k.
+        ("limit 400000 min 30000 max 90000 avpkt 1000 burst 55", 2**-5),
+        # Mininet's own RED, whose thresholds hold all of its burst.
+        ("limit 1000000 min 30000 max 35000 avpkt 1500 burst 20", 2**-1),
+        # The manual's burst where none is given: (2 * min + max) / (3 * avpkt), here 50.
+        ("limit 400000 min 30000 max 90000 avpkt 1000", 2**-5),
+    ],
+)
+def test_the_average_of_red_follows_its_burst(words: str, weight: float) -> None:
+    queue = plain_queue("red", words.split())
+    assert queue["weight"] == weight
+    _core.check_queue(json.dumps(queue))
+    frame, burst = queue["average_frame_bytes"], int(words.split()[-1]) if "burst" in words else 50
+    # The burst, filtered from an empty queue, stays below the threshold, and with the next greater weight would not.
+    average = 0.0
+    for length in range(1, burst + 1):
+        average += weight * (length - average)
+    assert average * frame <= queue["min_bytes"] + frame
+
+
+@pytest.mark.parametrize("burst", ["5", "100000000"])
+def test_a_burst_that_no_average_of_red_can_follow_is_refused(burst: str) -> None:
+    with pytest.raises(LineRefused, match="RED: a burst of"):
+        plain_queue("red", f"limit 400000 min 30000 max 90000 avpkt 1000 burst {burst}".split())
+
+
+def test_netem_in_one_of_several_classes_keeps_the_frames_of_that_class(line: Line, lines: LineControl) -> None:
+    run(
+        lines,
+        """
+        qdisc add dev x root handle 1: prio
+        qdisc add dev x parent 1:3 handle 30: netem delay 40ms 5ms loss 2% limit 50
+        filter add dev x protocol ip parent 1: prio 1 u32 match ip dst 10.0.0.3 flowid 1:3
+        """,
+    )
+    queue = queue_of(line)
+    kept = {"kind": "delay", "delay_ps": 40 * 10**9, "jitter_ps": 5 * 10**9, "loss": 0.02, "limit_frames": 50}
+    assert queue["queue"]["bands"][2] == kept
+    assert (line.intf.shaping.delay, line.intf.shaping.loss) == (None, None)
+    assert "qdisc netem 30: parent 1:3 delay 40ms 5ms loss 2% limit 50" in lines.run(["qdisc", "show", "dev", "x"])
+    run(lines, "qdisc change dev x parent 1:3 handle 30: netem delay 10ms")
+    assert queue_of(line)["queue"]["bands"][2]["delay_ps"] == 10**10
+
+
+def test_netem_in_classes_of_htb_may_be_inside_of_tbf_and_not_the_other_way_round(
+    line: Line, lines: LineControl
+) -> None:
+    run(lines, HTB)
+    run(
+        lines,
+        """
+        filter add dev x protocol ip parent 1: prio 1 u32 match ip dport 80 0xffff flowid 1:10
+        qdisc add dev x parent 1:20 handle 20: tbf rate 1mbit burst 10k latency 50ms
+        qdisc add dev x parent 20:1 handle 21: netem delay 7ms
+        qdisc add dev x parent 1:30 handle 30: netem delay 9ms
+        """,
+    )
+    classes = queue_of(line)["queue"]["queues"]
+    assert classes["1"]["queue"]["queue"]["delay_ps"] == 7 * 10**9
+    assert classes["2"]["queue"]["delay_ps"] == 9 * 10**9
+    with pytest.raises(LineRefused, match="netem inside of tbf"):
+        run(lines, "qdisc add dev x parent 30:1 handle 31: tbf rate 1mbit burst 10k latency 50ms")
+    with pytest.raises(LineRefused, match="loss percent"):
+        run(lines, "qdisc change dev x parent 1:30 handle 30: netem loss 150%")
+
+
+@machine
+def test_scripts_delay_what_goes_to_one_host_and_not_to_another(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import re
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+
+        net = Mininet(topo=SingleSwitchTopo(3), switch=OVSBridge, controller=None, autoStaticArp=True)
+        net.start()
+        h1 = net["h1"]
+        for line in (
+            "qdisc add dev h1-eth0 root handle 1: htb default 10",
+            "class add dev h1-eth0 parent 1: classid 1:1 htb rate 100mbit",
+            "class add dev h1-eth0 parent 1:1 classid 1:10 htb rate 50mbit",
+            "class add dev h1-eth0 parent 1:1 classid 1:20 htb rate 50mbit",
+            "qdisc add dev h1-eth0 parent 1:20 handle 20: netem delay 60ms",
+            "filter add dev h1-eth0 protocol ip parent 1: prio 1 u32 match ip dst 10.0.0.3 flowid 1:20",
+        ):
+            print(h1.cmd("tc " + line), end="")
+        for host in ("h2", "h3"):
+            trips = re.findall(r"time=([0-9.]+)", h1.cmd("ping -c5 -i0.2", net[host].IP()))
+            print(min(map(float, trips)))
+        print(h1.cmd("tc -s qdisc show dev h1-eth0 | grep -A1 netem"))
+        net.stop()
+        """,
+    )
+    near, far = (float(line) for line in done.stdout.splitlines()[:2])
+    # A ping between two hosts without a delay takes well below 20 ms on an idle machine.
+    assert near < 20, done.stdout + done.stderr
+    assert 60 <= far < 80, done.stdout
+    assert re.search(r"qdisc netem 20: parent 1:20 .*\n Sent [1-9]", done.stdout), done.stdout
+
+
+def test_the_delay_below_red_is_that_of_the_line(line: Line, lines: LineControl) -> None:
+    commands, below = rate_commands(10, enable_red=True)
+    commands += delay_commands(below, "5ms", "1ms", 2, 100)[0]
+    for command in commands:
+        lines.run((command % ("", "x")).split())
+    assert (line.intf.shaping.bw, line.intf.shaping.delay, line.intf.shaping.loss) == (10, "5ms", 2)
+    assert queue_of(line)["kind"] == "red"
+    with pytest.raises(LineRefused, match="pfifo inside of red"):
+        run(lines, "qdisc replace dev x parent 6: handle 11: pfifo limit 5")
+
+
+@pytest.mark.parametrize(
+    ("ways", "shaped"),
+    [
+        ({}, Shaping(10)),
+        ({"use_hfsc": True}, Shaping(10)),
+        ({"use_tbf": True, "latency_ms": 20}, Shaping(10, queue={"kind": "fifo", "limit_bytes": 40_000})),
+    ],
+)
+def test_the_commands_of_a_rate_are_what_tc_reads(
+    line: Line, lines: LineControl, ways: dict[str, Any], shaped: Shaping
+) -> None:
+    for command in rate_commands(10, **ways)[0]:
+        lines.run((command % ("", "x")).split())
+    assert line.intf.shaping == shaped
+
+
+@machine
+def test_classes_of_scripts_may_change_the_commands_of_tc(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.cli import isReadable
+        from mininet.link import Link, TCIntf
+        from mininet.log import Singleton, makeListCompatible
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+
+        class Slow(TCIntf):
+            def bwCmds(self, **settings):
+                commands, parent = TCIntf.bwCmds(self, **settings)
+                return [one.replace("rate 10.", "rate 5.") for one in commands], parent
+
+        class SlowLink(Link):
+            def __init__(self, *args, **params):
+                Link.__init__(self, *args, **{"cls1": Slow, "cls2": Slow, **params})
+
+        net = Mininet(controller=None, switch=OVSBridge)
+        h1, s1 = net.addHost("h1"), net.addSwitch("s1")
+        link = net.addLink(h1, s1, cls=SlowLink, bw=10, delay="3ms")
+        net.start()
+        print(link.intf1.shaping.bw, link.intf2.shaping.bw, link.intf1.shaping.delay)
+        print(h1.cmd("tc class show dev h1-eth0"))
+        link.intf1.config(bw=10, delay="4ms")
+        print(link.intf1.shaping.bw, link.intf1.shaping.delay)
+        net.stop()
+        """,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "5.0 5.0 3ms", done.stdout + done.stderr
+    assert "rate 5Mbit" in lines[1]
+    assert lines[-1] == "5.0 4ms", done.stdout

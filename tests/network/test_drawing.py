@@ -12,6 +12,7 @@ import pytest
 import twinnet as tn
 from twinnet.cli import run as command_line
 from twinnet.drawing import picture_of
+from twinnet.drawing.picture import MOST_LIVE_NODES
 from twinnet.drawing.placing import placed
 from twinnet.errors import BadValue
 from twinnet.network import templates
@@ -138,3 +139,51 @@ def test_no_label_stands_on_a_line_or_a_node(network: Callable[[], tn.Network]) 
                 for share in range(101):
                     x, y = x1 + (x2 - x1) * share / 100, y1 + (y2 - y1) * share / 100
                     assert not (left < x < left + wide and base - 8 < y < base + 2), row.text
+
+
+def test_a_running_lab_shows_itself_in_a_notebook() -> None:
+    with tn.templates.single(2, rate="10 Mbit").simulate() as lab:
+        lab.run_until("1.5 s")
+        lab.link("h1", "s1").set(up=False)
+        shown = lab._repr_html_()
+        assert "1.500 s, valid" in shown and "<svg" in shown and "2 hosts" in shown
+        assert "stroke-dasharray" in shown, "the link that is down is dashed"
+    assert "not running" in lab._repr_html_() and "<svg" not in lab._repr_html_()
+
+
+def test_a_running_lab_that_is_too_large_to_draw_says_so() -> None:
+    with tn.templates.single(600).simulate() as lab:
+        shown = lab._repr_html_()
+    assert "<svg" not in shown and "601 nodes cannot be drawn" in shown
+
+
+def test_a_wide_tree_is_packed_and_no_two_of_its_nodes_meet() -> None:
+    net = tn.Network()
+    top = net.switch("s0")
+    for number in range(1, 41):
+        below = net.switch(f"s{number}")
+        net.link(top, below)
+        for place in range(25):
+            net.link(net.host(f"h{number}-{place}"), below)
+    with pytest.raises(BadValue, match="1041 nodes cannot be drawn; allowed are 1 to 500"):
+        picture_of(net)
+    places = [node.place for node in picture_of(net, MOST_LIVE_NODES).nodes]
+    wide, high = (max(axis) for axis in zip(*places, strict=True))
+    assert 1 < wide / high < 3 and wide < 60
+    assert min(math.dist(one, other) for one, other in itertools.combinations(places, 2)) >= 1
+
+
+def test_a_core_without_a_shape_is_placed_by_force_each_time_alike() -> None:
+    net = tn.Network()
+    switches = [net.switch(f"s{number}") for number in range(8)]
+    for one, other in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (4, 5), (5, 6), (6, 7), (7, 4), (2, 6)):
+        net.link(switches[one], switches[other])
+    for number, switch in enumerate(switches):
+        net.link(net.host(f"h{number}"), switch)
+    nodes = picture_of(net).nodes
+    assert nodes == picture_of(net).nodes
+    for one, other in itertools.combinations(nodes, 2):
+        assert math.dist(one.place, other.place) > 0.5, (one, other)
+    # What is linked stands nearer together than what is not.
+    places = {node.name: node.place for node in nodes}
+    assert math.dist(places["s0"], places["s1"]) < math.dist(places["s1"], places["s7"])

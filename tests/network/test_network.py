@@ -33,6 +33,8 @@ def test_the_spec_is_the_lab_protocols_form() -> None:
                 "kind": "host", "name": "h1", "forwarding": False, "model": False, "routes": [], "sysctls": {},
                 "processing": None,
                 "coalescing": None,
+                "image": None,
+                "limits": None,
                 "ports": [{"name": "h1-eth0", "mac": "00:00:00:00:00:01", "queue": None,
                            "addresses": ["10.0.0.1/8", "fd00::1/64"]}],
             },

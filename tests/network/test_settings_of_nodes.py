@@ -27,6 +27,7 @@ from twinnet.network.topology_schema import (
     VxlanModel,
 )
 from twinnet.network.tunnels import TUNNEL_DEFAULTS, TUNNEL_KINDS
+from twinnet.network.vlans import MODES, MirrorPlace, VlanOptions
 from twinnet.settings import Flag, Quantity, Setting, Whole, Word, settings_of
 
 CORE: dict[str, dict[str, dict[str, dict[str, Any]]]] = json.loads(_core.vocabulary())
@@ -68,6 +69,7 @@ def full_switch() -> dict[str, Any]:
         listen="ptcp:6654",
         tls=tn.control.Tls("key.pem", "certificate.pem", "ca.pem"),
         protocols=["OpenFlow13"],
+        mirrors=[{"to": {"vlan": 99}, "all": True}],
     )
     return net.to_spec()["nodes"][0]
 
@@ -78,8 +80,13 @@ def test_a_switch_has_in_python_the_settings_that_it_has_in_the_core() -> None:
     assert full_switch().keys() - {"kind"} == core.keys() - {"datapath"}
     suffixed = {"delay": "delay_ps", "control_delay": "control_delay_ps"}
     told = {suffixed.get(name, name) for name in SwitchOptions.__annotations__}
-    # The kind and Open vSwitch's datapath are one in the core.
-    assert told - {"kind"} == core.keys() - {"name", "dpid", "ports"}
+    # The kind and Open vSwitch's datapath are one in the core, which has VLANs with the ports.
+    assert "vlans" in CORE["switch"]["port"]
+    assert told - {"kind", "vlans"} == core.keys() - {"name", "dpid", "ports"}
+    assert CORE["switch"]["vlans"].keys() == VlanOptions.__annotations__.keys()
+    assert tuple(CORE["switch"]["vlans"]["mode"]["values"]) == MODES
+    assert CORE["switch"]["mirror"].keys() == full_switch()["mirrors"][0].keys()
+    assert CORE["switch"]["mirror_to"].keys() == MirrorPlace.__annotations__.keys()
     assert CORE["switch"]["tls"].keys() == full_switch()["tls"].keys()
 
 
@@ -142,7 +149,8 @@ def test_a_wrong_setting_of_a_switch_in_a_file_is_told_at_its_place(setting: str
 
 def test_a_host_has_in_python_the_settings_that_it_has_in_the_core() -> None:
     net = tn.Network()
-    host = net.host("h1", gateway="10.0.0.9", processing="1 us", interrupt_delay="1 us", sysctls={"net.a": 1})
+    own: Any = {"image": "i.tar", "volumes": ["a:/a"], "processors": 2}
+    host = net.host("h1", gateway="10.0.0.9", processing="1 us", interrupt_delay="1 us", sysctls={"net.a": 1}, **own)
     net.link(host, net.switch("s1"))
     told, core = net.to_spec()["nodes"][0], CORE["host"]
     assert told.keys() - {"kind"} == core["host"].keys()
@@ -150,6 +158,9 @@ def test_a_host_has_in_python_the_settings_that_it_has_in_the_core() -> None:
     assert told["routes"][0].keys() == core["route"].keys()
     assert told["processing"].keys() == core["processing"].keys()
     assert told["coalescing"].keys() == core["coalescing"].keys()
+    assert told["image"].keys() == core["image"].keys()
+    assert told["image"]["volumes"][0].keys() == core["volume"].keys()
+    assert told["limits"].keys() == core["limits"].keys()
 
 
 def test_a_host_has_the_defaults_units_and_ranges_of_the_core() -> None:

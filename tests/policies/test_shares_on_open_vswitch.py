@@ -7,30 +7,13 @@ from typing import Literal
 
 import pytest
 import twinnet as tn
+from open_vswitch_here import needs_kernel, needs_ovs
 from policy_networks import Classes
-from twinnet import _core
-from twinnet.errors import NotAvailable
 from twinnet.network import Network
-from twinnet.open_vswitch import find_programs
 from twinnet.policies import Enforcement, Match, TrafficClass, compile_policy
 from twinnet.traffic import apps
 
-
-def missing() -> str:
-    try:
-        find_programs()
-    except NotAvailable as error:
-        return str(error)
-    return ""
-
-
-pytestmark = [
-    pytest.mark.skipif(bool(missing()), reason=missing() or "there"),
-    pytest.mark.skipif(
-        not _core.kernel_has_open_vswitch(), reason="the kernel has no Open vSwitch datapath: modprobe openvswitch"
-    ),
-    pytest.mark.quiet,
-]
+pytestmark = [needs_ovs, needs_kernel, pytest.mark.quiet]
 
 SCHEDULER_BPS = 1e6
 """Little, so that a virtual machine with one processor keeps every class backlogged."""

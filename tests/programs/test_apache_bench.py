@@ -25,7 +25,7 @@ def test_requests_bytes_and_times_are_read() -> None:
 
 
 def test_a_report_that_was_cut_off_is_told() -> None:
-    with pytest.raises(ReportUnreadable, match="tells no requests"):
+    with pytest.raises(ReportUnreadable, match="has no requests"):
         read_report("This is ApacheBench, Version 2.3\n")
 
 

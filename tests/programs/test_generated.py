@@ -59,7 +59,7 @@ def test_of_senders_that_share_a_receiver_each_has_its_own() -> None:
         ({**COST, "status": 3}, {"senders": {"10.0.0.1": SEEN}}, ProgramFailed, "the last line"),
         (COST, {"senders": {}}, ProgramFailed, "nothing of what"),
         (COST, {"senders": {"10.0.0.1": SEEN}, "missed": 4}, ProgramFailed, "missed 4 datagrams"),
-        ("no account", {}, ReportUnreadable, "told nothing of its cost"),
+        ("no account", {}, ReportUnreadable, "reported nothing of its cost"),
     ],
 )
 def test_what_cannot_be_a_report_is_an_error(cost: object, told: object, error: type[Exception], said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -57,6 +58,18 @@ def plain() -> tn.Network:
     return network
 
 
+def test_a_clip_is_the_same_however_many_processors_there_are(clip: programs.Clip, tmp_path: Path) -> None:
+    all_of_them = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(all_of_them)})
+    try:
+        on_one = programs.make_clip(
+            tmp_path / "clip.ts", duration=f"{SECONDS} s", size="320x240", frames_per_second=RATE, rate="300 kbit"
+        )
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+    assert on_one.path.read_bytes() == clip.path.read_bytes()
+
+
 def test_a_clip_has_the_frames_that_were_asked_for_and_is_equal_to_itself(clip: programs.Clip) -> None:
     assert clip.frames == SECONDS * RATE
     seen = programs.judge_video(clip.path, clip.path)
@@ -105,7 +118,12 @@ def test_what_cannot_be_made_or_streamed_is_refused(clip: programs.Clip, tmp_pat
             programs.make_clip(tmp_path / "no.ts", **settings)
     with pytest.raises(ProgramFailed, match="ffmpeg could not make the clip"):
         programs.make_clip(tmp_path / "missing" / "no.ts", duration="100 ms")
-    for settings in ({"by": "mplayer"}, {"over": "ftp"}):
+    for settings in (
+        {"by": "mplayer"},
+        {"over": "ftp"},
+        {"received_by": "mplayer"},
+        {"received_by": "vlc", "over": "http"},
+    ):
         with pytest.raises(BadValue):
             programs.stream("h1", "h2", clip, **settings)
     with pytest.raises(BadValue, match="there is no clip"):
@@ -118,8 +136,8 @@ def test_ffmpeg_streams_over_rtp_and_loss_is_seen_in_packets_and_pictures(
 ) -> None:
     whole = streamed(plain(), clip)
     assert whole.packets and whole.lost == 0 and whole.bytes == whole.packets * 1328
-    # 1394 bytes on the wire at 10 Mbit/s; the interface stamps no two arrivals closer.
-    assert whole.gap is not None and whole.gap.min >= 1_115_000_000
+    # 1394 bytes on the wire at 10 Mbit/s take 1115 us, and a line that was late catches up with 40 us at most.
+    assert whole.gap is not None and whole.gap.min >= 1_075_000_000
     # A transport stream tells the end of a frame by the next one: the last ones are still awaited at the end.
     assert whole.video is not None and whole.video.frames_complete >= 55 and whole.video.frames_damaged == 0
     torn = streamed(lossy, clip)
@@ -150,6 +168,16 @@ def test_vlc_streams_though_all_in_a_lab_are_root(clip: programs.Clip) -> None:
     # VLC drops what its multiplexer holds at the end: less than half a second.
     assert report.packets and report.lost == 0 and report.video is not None
     assert report.video.frames_complete >= 40
+
+
+@in_a_lab
+@pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
+def test_vlc_receives_what_vlc_streams(clip: programs.Clip) -> None:
+    report = streamed(plain(), clip, by="vlc", received_by="vlc")
+    assert report.packets and report.lost == 0 and report.video is not None
+    # The last half second stays with the sender's multiplexer, and VLC cannot decode what comes before it knows the
+    # stream.
+    assert report.video.frames_complete > 0 and report.video.frames_lost <= 40
 
 
 @in_a_lab

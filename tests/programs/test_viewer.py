@@ -1,8 +1,9 @@
-"""A viewer by ffmpeg or VLC, and ApacheBench, both served by Python's own HTTP server."""
+"""A viewer by ffmpeg or VLC, and ApacheBench, served by Python's own HTTP server, or over RTSP by VLC's."""
 
 from __future__ import annotations
 
 import shutil
+import time
 from typing import Literal
 
 import pytest
@@ -14,7 +15,7 @@ from twinnet.network import templates
 from twinnet.programs.file_server import object_of, served_folder
 from twinnet.programs.viewer import viewing_of
 from twinnet.programs.vlc_viewer import played_at_the_end
-from twinnet.study.program_traffic import program_transfer
+from twinnet.study.program_traffic import ProgramTraffic, program_transfer
 from twinnet.study.traffic import Traffic
 from twinnet.units import BitsPerSecond, Picoseconds
 
@@ -71,6 +72,27 @@ def test_a_viewer_sees_a_clip_whole_where_the_line_carries_it_and_stalls_where_n
         assert seen.played_s < 3.7
 
 
+@needs_vlc
+@needs_ffmpeg
+@needs_lab
+def test_two_viewers_over_rtsp_have_a_stream_each_from_one_server_of_vlc() -> None:
+    second = Picoseconds(SECOND)
+    entry = {"app": "video", "using": "programs", "over": "rtsp", "port": 8554, "to": "h3", "duration": "4 s"}
+    entry |= {"from": ["h1", "h2"], "apart": "500 ms", "ladder": ["400 kbit"], "name": "film"}
+    with templates.single(3, rate="20 Mbit").emulate() as lab:
+        started = ProgramTraffic(lab, [Traffic.model_validate(entry)], second)
+        started.serve()
+        started.start(lab.now_ps(), lambda moment_ps: time.sleep(max(0.0, (moment_ps - lab.now_ps()) / 1e12)))
+        flows = started.flows()
+    assert [flow.source for flow in flows] == ["h1", "h2"] and {flow.protocol for flow in flows} == {"rtp"}
+    for flow in flows:
+        (report,) = flow.reports
+        assert report.viewing is not None and report.viewing.rate_bps is not None
+        # Each begins at the first picture. How late it is there is the machine's: VLC and ffmpeg start first.
+        assert 0 < report.viewing.played_s <= 4.1
+        assert report.viewing.rate_bps == pytest.approx(RATE, rel=0.5)
+
+
 @needs_lab
 @pytest.mark.skipif(shutil.which("ab") is None, reason="ab is not installed")
 def test_apache_bench_fetches_all_from_pythons_server() -> None:
@@ -95,11 +117,30 @@ def test_what_the_programs_cannot_do_is_refused() -> None:
         Traffic.model_validate(
             {"name": "load", "app": "http", "from": ["h1"], "to": "h2", "port": 80, "bytes": "1 kB", "viewer": "vlc"}
         )
+    with pytest.raises(ValidationError, match="the built-in viewer watches over http"):
+        Traffic.model_validate(entry | {"using": "apps", "ladder": ["100 kbit"], "over": "rtsp"})
+    with pytest.raises(ValidationError, match="viewers watch over http or rtsp"):
+        Traffic.model_validate(entry | {"ladder": ["100 kbit"], "over": "rtp"})
     clip = programs.Clip(served_folder() / object_of("1 kB"), "", 1)
     with pytest.raises(BadValue, match="the viewer 'mpv' is not known; allowed are ffmpeg, vlc"):
         programs.watch("h1", "h2", clip, duration=Picoseconds(SECOND), rate=RATE, by="mpv")  # type: ignore[arg-type]
+    with pytest.raises(BadValue, match="video is not watched over 'rtp' here; allowed are http, rtsp"):
+        programs.watch("h1", "h2", clip, duration=Picoseconds(SECOND), rate=RATE, over="rtp")  # type: ignore[arg-type]
+    with pytest.raises(BadValue, match="has no congestion control"):
+        programs.watch(
+            "h1", "h2", clip, duration=Picoseconds(SECOND), rate=RATE, over="rtsp", congestion_control="reno"
+        )
     with pytest.raises(BadValue, match="allowed are 'twinnet' and 'python'"):
         programs.apache_bench("h1", "h2", size="1 kB", count=1, server_by="apache")  # type: ignore[arg-type]
+
+
+def test_what_comes_over_rtsp_is_rtp_and_takes_no_congestion_control() -> None:
+    entry = {"name": "film", "app": "video", "using": "programs", "from": ["h1"], "to": "h2", "port": 8554}
+    entry |= {"duration": "2 s", "ladder": ["100 kbit"]}
+    fetched, sent = (Traffic.model_validate(entry | {"over": over}) for over in ("http", "rtsp"))
+    assert (fetched.protocol, fetched.takes_congestion_control) == ("http", True)
+    assert (sent.protocol, sent.takes_congestion_control) == ("rtp", False)
+    assert program_transfer(sent, "h1", 1, SECOND).needs == ("vlc",)
 
 
 def test_a_study_that_uses_programs_has_them_at_both_ends() -> None:

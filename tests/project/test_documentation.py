@@ -42,6 +42,7 @@ import click
 import pytest
 import yaml
 from kernels_here import a_kernel_is_here
+from labs_here import can_run_labs
 from markdown_blocks import Block, blocks_of, matches, steps_of
 from twinnet.cli.registry import COMMANDS
 from twinnet.network.topology_file import parse_network
@@ -64,14 +65,6 @@ PAGES = [
 RUN = ("sh", "console", "python")
 KNOWN = (*RUN, "yaml", "json", "text")
 LIMIT_S = 60
-
-
-def can_run_labs() -> bool:
-    """Whether this machine permits labs at all."""
-    from twinnet import _core
-    from twinnet.cli.doctor_command import can_run_labs as judged
-
-    return judged({one["ability"]: one["ok"] for one in json.loads(_core.doctor())})
 
 
 LABS = can_run_labs()
@@ -393,12 +386,10 @@ def test_the_schema_of_network_files_is_the_one_that_is_used() -> None:
 
 
 def test_every_error_has_its_remedy_in_the_how_to() -> None:
-    from twinnet import errors
+    from twinnet import _core, errors
 
     page = (DOCS / "how-to/troubleshooting.md").read_text()
-    names = set(errors.__all__) - {"LabError"}
-    for path in (*ROOT.glob("crates/linux/src/**/*.rs"), *ROOT.glob("crates/lab/src/**/*.rs")):
-        names |= set(re.findall(r'LabError::new\(\s*"(\w+)"', path.read_text()))
+    names = {*errors.__all__, *_core.error_names()} - {"LabError"}
     missing = sorted(name for name in names if f"`{name}`" not in page)
     assert not missing
 

@@ -1,4 +1,5 @@
-"""Tests that are marked ``judged``: made again where the run that they judged was invalid, and not too often."""
+"""Tests that are marked ``judged`` or ``quiet``: made again where the run that they judged was invalid, or where the
+machine was not quiet, and not too often."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 import twinnet as tn
 from judged_runs import JudgedRun, counts, keep, read, too_often
 from twinnet.results.fidelity_verdict import Verdict
-from untrusted import last_lab_watched
+from untrusted import Host, last_lab_watched
 
 pytest_plugins = ["pytester"]
 
@@ -64,6 +65,43 @@ def test_a_test_is_made_again_where_its_run_was_invalid(
         result.stdout.fnmatch_lines(["*made again, for the run that was judged was invalid*", "*run-1 is *late*"])
     (run,) = read(kept)
     assert list(run.again.values()) == [times - 1]
+
+
+UNQUIET = """
+import os
+from pathlib import Path
+import pytest
+
+made = []
+
+@pytest.mark.quiet
+def test_something():
+    stat = Path(os.environ["STAT"])
+    made.append(stat.read_text())
+    stat.write_text("cpu 100 0 0 880 0 0 0 {stolen} 0 0\\ncpu0 1 2 3\\n")
+    assert len(made) >= 2
+
+def test_how_often():
+    assert len(made) == {times}
+"""
+
+
+@pytest.mark.parametrize(("stolen", "times"), [(20, 1), (60, 2)])
+def test_a_quiet_test_is_made_again_where_the_host_took_the_processors(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, stolen: int, times: int
+) -> None:
+    stat = pytester.path / "stat"
+    stat.write_text("cpu 0 0 0 0 0 0 0 0 0 0\ncpu0 1 2 3\n")
+    monkeypatch.setenv("STAT", str(stat))
+    monkeypatch.setenv("TWINNET_JUDGED_RUNS", str(pytester.path / "kept.jsonl"))
+    monkeypatch.setattr(Host.__init__, "__defaults__", (stat,))
+    pytester.makeconftest(CONFTEST.read_text())
+    pytester.makepyfile(UNQUIET.format(stolen=stolen, times=times))
+    pytester.makeini("[pytest]\nmarkers = quiet: as here\n")
+    result = pytester.runpytest("-p", "no:cacheprovider", "-p", "no:xdist")
+    result.assert_outcomes(passed=times, failed=2 - times)
+    if times > 1:
+        result.stdout.fnmatch_lines(["*test_something: the host took 5.8% of the processors*"])
 
 
 def test_a_test_that_was_made_again_in_too_many_of_the_last_runs_fails_the_run(

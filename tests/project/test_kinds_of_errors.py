@@ -7,16 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from twinnet import errors
+from twinnet import _core, errors
 from twinnet.errors import LabClosed, LabError, PartEnded, UnknownInLab
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_refusal_of_the_core_and_of_python_has_a_kind() -> None:
-    names: set[str] = set()
-    for path in (*ROOT.glob("crates/linux/src/**/*.rs"), *ROOT.glob("crates/lab/src/**/*.rs")):
-        names |= set(re.findall(r'LabError::new\(\s*"(\w+)"', path.read_text()))
+    names = set(_core.error_names())
     in_python = re.compile(r'LabError\([^()]*?(?:\([^()]*\)[^()]*?)*,\s*"([A-Z][a-z]\w+)",?\s*\)')
     for path in ROOT.glob("python/twinnet/**/*.py"):
         names |= set(in_python.findall(path.read_text()))

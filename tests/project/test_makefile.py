@@ -22,6 +22,8 @@ TARGETS = [
     "bench",
     "docs",
     "wheel",
+    "sdist",
+    "conformance-wheel",
     "kernel-wheel",
     "clean",
 ]
@@ -152,9 +154,10 @@ def test_the_help_names_every_target_that_users_need() -> None:
     told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
     assert all(
         f"make {target} " in told
-        for target in ("demo", "test", "check", "bench", "validate", "docs", "wheel", "kernel-wheel")
+        for target in ("demo", "test", "check", "bench", "validate", "docs", "wheel", "sdist", "kernel-wheel")
     )
 
 
 def test_the_continuous_integration_checks_and_makes_all_tests() -> None:
-    assert "make check test-all" in (ROOT / ".ci" / "run").read_text()
+    script = (ROOT / ".ci" / "run").read_text()
+    assert 0 < script.index("\nmake lint\n") < script.index("\nmake test-all\n")

@@ -20,6 +20,7 @@ MADE_WHOLE = {
     "docs/explanation/performance.md": "test_records.py",
     "docs/explanation/tcp-beside-linux.md": "test_tcp_grid.py",
     "docs/explanation/validation.md": "make validate-check",
+    **{f"docs/studies/{page.name}": "test_study_pages.py" for page in (ROOT / "docs/studies").glob("*.md")},
     # Settings and no results.
     "docs/reference/built-in-policies.md": "test_policy_layout.py",
 }

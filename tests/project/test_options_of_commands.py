@@ -8,6 +8,7 @@ of a documentation page that is executed uses those that stand in it.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,7 @@ def lines_of_pages() -> dict[str, Words]:
     return found
 
 
+@functools.cache
 def users() -> dict[str, Words]:
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     found = lines_of_pages()
@@ -93,13 +95,10 @@ def users() -> dict[str, Words]:
     return found
 
 
-USERS = users()
-
-
 @pytest.mark.parametrize("name", list(all_commands()))
 def test_every_option_of_a_command_is_used_by_a_test(name: str) -> None:
     path = set(name.split())
-    of_the_command = [found for found in USERS.values() if path <= found]
+    of_the_command = [found for found in users().values() if path <= found]
     unused = [
         " ".join(names)
         for names in options(all_commands()[name])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from twinnet import _core, qos
-from twinnet.settings import Described, Flag, OneOf, Quantity, Setting, Share, Whole, settings_of
+from twinnet.settings import Described, Flag, OneOf, Quantity, Setting, Share, ShareSetting, Whole, settings_of
 
 Spec = dict[str, Any]
 Wrap = Callable[[Spec], Spec]
@@ -58,14 +58,18 @@ QUEUES: list[tuple[type[Described], Wrap, Described]] = [
     (qos.Pie, alone, qos.Pie()),
     (qos.Cbq, alone, qos.Cbq("1 Mbit", {0: qos.CbqClass("1 kbit")})),
     (qos.CbqClass, in_cbq, qos.CbqClass("1 kbit")),
+    (qos.Own, alone, qos.Own(qos.Discipline)),
     (qos.Classify, alone, qos.Classify([], queue=qos.Fifo())),
     (qos.ClassifyRule, in_classify, qos.ClassifyRule(1)),
     (qos.HeaderMatch, in_rule, qos.HeaderMatch(0, 0, 0)),
+    (qos.Delay, alone, qos.Delay()),
 ]
 NARROWER = {(qos.Fifo, "limit"), (qos.Fifo, "limit_frames"), (qos.Tbf, "burst"), (qos.HtbQueue, "burst")}
 """Where Python stops before the core: at 10^12 bytes or 10^8 frames, more than any machine could hold."""
 DERIVED = {(qos.Red, "max"), (qos.Red, "limit"), (qos.CbqClass, "parent")}
 """Settings whose bounds depend on the others: their own tests are those of contradictions."""
+OWN = {(qos.Own, "of"), (qos.Own, "settings")}
+"""A class of one's own, and what it takes."""
 
 
 def accepted(spec: Spec) -> bool:
@@ -122,7 +126,7 @@ SETTINGS = [
     pytest.param(kind, wrap, example, name, setting, id=f"{kind.__name__}.{name}")
     for kind, wrap, example in QUEUES
     for name, setting in settings_of(kind).items()
-    if (kind, name) not in DERIVED
+    if (kind, name) not in DERIVED | OWN
 ]
 
 
@@ -157,6 +161,11 @@ def test_python_and_the_core_allow_the_same_values(
             assert allowed(1e-9)
             assert not allowed(0)
             assert not allowed(1.001)
+        case ShareSetting():
+            assert allowed(0)
+            assert allowed(1)
+            assert not allowed(1.001)
+            assert not allowed(-0.001)
         case Flag():
             assert allowed(True)
             assert allowed(False)

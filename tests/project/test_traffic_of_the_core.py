@@ -17,6 +17,7 @@ from twinnet.traffic.app import App, Flow
 from twinnet.traffic.application import Application, OwnSink, OwnSource
 from twinnet.traffic.distributions import constant
 from twinnet.traffic.kinds import FLOWS
+from twinnet.traffic.own_tcp import OwnTcpSink, OwnTcpSource
 from twinnet.traffic.traffic_settings import TrafficSettings
 
 Fields = dict[str, Any]
@@ -79,6 +80,11 @@ SENDERS: list[tuple[type[TrafficSettings], list[Callable[[], App]]]] = [
         [lambda: OwnSource("h", "10.0.0.2", of=Application, settings={"rate": 3}, dscp=1, duration="1 s")],
     ),
     (OwnSink, [lambda: OwnSink("h", of=Application, record_packets=1, path_mtu=1500)]),
+    (
+        OwnTcpSource,
+        [lambda: OwnTcpSource("h", "10.0.0.2", of=Application, dscp=1, duration="1 s", congestion_control="cubic")],
+    ),
+    (OwnTcpSink, [lambda: OwnTcpSink("h", of=Application, settings={"rate": 3}, congestion_control="cubic")]),
     (
         bandwidth.bandwidth_prober,
         [lambda: bandwidth.bandwidth_prober("h", "10.0.0.2", "pathload", budget="1 MB", record=True)],
@@ -205,6 +211,7 @@ def test_every_kind_of_a_study_is_made_of_apps_that_are_compared() -> None:
         "video": {"duration": "60 s"},
         "bandwidth": {},
         "own": {"of": Application},
+        "own_tcp": {"of": Application},
     }
     for name, kind in FLOWS.items():
         flow = kind("h1", "h2", **examples[name])

@@ -76,6 +76,13 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     shutil.rmtree(folder)
 
 
+def sources_of(package: str) -> set[str]:
+    """Its Python files, as they are named in a wheel."""
+    found = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob(f"python/{package}/**/*.py")}
+    assert found
+    return found
+
+
 def test_the_wheel_holds_what_belongs_to_it_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -86,13 +93,12 @@ def test_the_wheel_holds_what_belongs_to_it_and_nothing_else(wheel: Path) -> Non
     studies = {f"twinnet/studies/{path.parent.name}/{path.name}" for path in paths}
     assert studies
     assert studies <= names
-    sources = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/*/**/*.py")}
-    assert sources <= names
+    assert sources_of("twinnet") <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert "License-Expression: Apache-2.0 AND GPL-2.0-only\n" in told
     recipe = {str(path.relative_to(ROOT / "python")) for path in ROOT.glob("python/twinnet/guest/recipe/**/*")}
     assert {name for name in recipe if name.endswith((".patch", "COPYING", "/config"))} <= names
-    assert all(name.startswith(("twinnet/", "twinnet_conformance/", "twinnet-")) for name in names)
+    assert all(name.startswith(("twinnet/", "twinnet-")) for name in names)
     assert not any("__pycache__" in name or name.endswith((".pyc", ".rs")) for name in names)
 
 
@@ -110,6 +116,33 @@ def test_its_commands_answer(environment: Environment) -> None:
     assert "tcp-udp-queues" in environment.twinnet("studies")
     assert json.loads(environment.twinnet("schema", "study", "--json"))["title"] == "twinnet study"
     assert json.loads(environment.twinnet("schema", "network", "--json"))["title"] == "twinnet network"
+
+
+def test_what_checks_it_comes_in_a_wheel_of_its_own(environment: Environment, tmp_path: Path) -> None:
+    for command in ("validate", "conformance"):
+        without = environment.call(str(environment.python.parent / "twinnet"), command, check=False)
+        assert without.returncode == 1
+        assert "pip install twinnet-conformance==" in without.stderr
+        assert "Traceback" not in without.stderr
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path)]
+    done = subprocess.run(
+        [*build, str(ROOT / "packages" / "conformance")],
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_LIMIT_S,
+        check=False,
+    )
+    if any(word in done.stderr for word in ("retrying", "No matching", "Could not fetch")):
+        pytest.skip(f"the packages that twinnet needs cannot be fetched: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    (built,) = tmp_path.glob("twinnet_conformance-*.whl")
+    with zipfile.ZipFile(built) as archive:
+        names = set(archive.namelist())
+    assert sources_of("twinnet_conformance") | sources_of("twinnet_validation") <= names
+    assert not any("__pycache__" in name for name in names)
+    environment.call(str(environment.python), "-m", "pip", "install", "--quiet", "--no-deps", str(built))
+    assert json.loads(environment.twinnet("validate", "--quick", "--only", "datagram-delay", "--json"))
+    assert " of " in environment.twinnet("conformance", "twinnet", "--only", "dec-NW-TTL")
 
 
 @pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from twinnet.validation.scheduler_shares import kernel_like_rates
+from twinnet_validation.scheduler_shares import kernel_like_rates
 
 pytestmark = pytest.mark.quiet
 

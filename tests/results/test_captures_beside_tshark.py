@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from capture_files import noisy_rtp, write_pcap
+from labs_here import can_run_labs
 from twinnet.results.captures import CaptureAnalysis, analyze_capture
 
 pytestmark = [
@@ -25,13 +25,6 @@ OURS = ("gaps", "out_of_order", "duplicate_acks", "zero_windows", "keep_alives")
 def tshark(path: Path, *arguments: str) -> str:
     argv = ["tshark", "-r", str(path), "-n", *arguments]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-def can_run_labs() -> bool:
-    from twinnet import _core
-    from twinnet.cli.doctor_command import can_run_labs as judged
-
-    return judged({one["ability"]: one["ok"] for one in json.loads(_core.doctor())})
 
 
 def rtp_rows(path: Path) -> list[dict[str, str]]:

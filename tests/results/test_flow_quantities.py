@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from twinnet.cli import run as command_line
+from made_studies import made_study
+from study_networks import one_switch
 from twinnet.report.wording import worded_value
 from twinnet.results.tables import table
 from twinnet.study.measurement import Measurement
@@ -66,12 +67,7 @@ STUDY = """\
 study: disordered
 title: A line that loses and repeats
 question: How much?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [s1, h2], rate: 100 Mbit, delay: 5 ms, jitter: 3 ms, loss: 5 %, duplicate: 3 %}
+NETWORK
 traffic:
   - {name: load, app: udp, from: [h1], to: h2, port: 5003, rate: 4 Mbit, payload: 500 B, duration: 2 s}
 measurements:
@@ -89,14 +85,13 @@ statements:
     check: >-
       900 < mean(rate) < 1000 and 0.01 < mean(twice) < 0.06 and 0 <= mean(late) < 1 and
       max(variation) > 1 ms and mean(burst) >= 1
-"""
+""".replace(
+    "NETWORK\n", one_switch("rate: 100 Mbit", "rate: 100 Mbit, delay: 5 ms, jitter: 3 ms, loss: 5 %, duplicate: 3 %")
+)
 
 
 def test_a_study_measures_them_and_its_table_holds_what_the_sink_reports(tmp_path: Path):
-    study = tmp_path / "disordered.yaml"
-    study.write_text(STUDY)
-    out = tmp_path / "out"
-    assert command_line(["run", str(study), "--clock", "virtual", "--out", str(out)]) == 0
+    out = made_study(STUDY, tmp_path, "--clock", "virtual")
     flows = pl.read_parquet(next(out.glob("**/flows.parquet")))
     sink = flows.filter(pl.col("role") == "sink").row(0, named=True)
     assert sink["delay_variation_count"] > 1000 and sink["delay_variation_std_ms"] > 0.5

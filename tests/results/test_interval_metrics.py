@@ -7,18 +7,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 import twinnet as tn
-from twinnet.cli import run as command_line
+from made_studies import made_study
+from study_networks import one_switch
 
 STUDY = """\
 study: disordered
 title: A line that loses, repeats and reorders
 question: When?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [s1, h2], rate: 100 Mbit, delay: 5 ms, jitter: 3 ms, loss: 5 %, duplicate: 3 %}
+NETWORK
 traffic:
   - {name: load, app: udp, from: [h1], to: h2, port: 5003, rate: 4 Mbit, payload: 500 B, duration: 2 s}
   - {name: probe, app: ping, from: [h1], to: h2, count: 20, interval: 100 ms}
@@ -29,7 +25,9 @@ drain: 300 ms
 time_limit: 10 s
 statements:
   - {id: some, text: Something arrives., check: "mean(throughput) > 1 Mbit"}
-"""
+""".replace(
+    "NETWORK\n", one_switch("rate: 100 Mbit", "rate: 100 Mbit, delay: 5 ms, jitter: 3 ms, loss: 5 %, duplicate: 3 %")
+)
 
 
 def disordered() -> tn.Network:
@@ -72,10 +70,7 @@ def test_round_trips_of_each_interval_lie_within_those_of_all():
 
 
 def test_a_study_has_them_in_its_table(tmp_path: Path):
-    study = tmp_path / "disordered.yaml"
-    study.write_text(STUDY)
-    out = tmp_path / "out"
-    assert command_line(["run", str(study), "--clock", "virtual", "--out", str(out), "--no-report"]) == 0
+    out = made_study(STUDY, tmp_path, "--clock", "virtual", "--no-report")
     intervals = pl.read_parquet(next(out.glob("**/intervals.parquet")))
     flows = pl.read_parquet(next(out.glob("**/flows.parquet")))
     sink = flows.filter((pl.col("name") == "load") & (pl.col("role") == "sink")).row(0, named=True)

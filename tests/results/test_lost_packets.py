@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 import twinnet as tn
-from twinnet.cli import run as command_line
+from made_studies import made_study
 from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.results.tables import table
 from twinnet.study.collect import PlannedFlow, collect
@@ -48,11 +48,9 @@ statements:
 
 def made(tmp_path: Path, link: str = "delay: 1 ms", schedule: str = "") -> tuple[pl.DataFrame, dict[str, float]]:
     """The table of flows and the share of lost packets by measurement."""
-    path = tmp_path / "outage.yaml"
-    path.write_text(STUDY.replace("LINK", link).replace("SCHEDULE", schedule))
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--no-report"]) == 0
-    (run,) = ResultStore(tmp_path / "out" / "outage").all_runs()
-    study = load_study(path)
+    text = STUDY.replace("LINK", link).replace("SCHEDULE", schedule)
+    (run,) = ResultStore(made_study(text, tmp_path, "--no-report")).all_runs()
+    study = load_study(tmp_path / "study.yaml")
     tables = RunTables(run, study.specification.measurements, 4.0)
     values = {
         name: tables.value(Aggregate("mean", name, (), None, ())) for name in ("lost", "lost_video", "lost_frames")

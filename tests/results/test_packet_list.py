@@ -41,6 +41,7 @@ def test_packets_are_listed_only_when_asked_for(tmp_path: Path) -> None:
         (2, 1_000_000, "10.0.0.1", 43, "4000 → 53 Len=1"),
         (3, 2_000_000, "10.0.0.2", 44, "53 → 4000 Len=2"),
     ]
+    assert listed.select("source_port", "destination_port").rows() == [(53, 4000), (4000, 53), (53, 4000)]
 
 
 @pytest.mark.parametrize("number", [-1, 1_000_001])

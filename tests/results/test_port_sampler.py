@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,8 @@ def test_watch_shows_rates_as_time_passes(capsys: pytest.CaptureFixture[str]):
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].split() == ["s1-eth1", "s1-eth2"]
         assert len(lines) == 2 + 4
+        # The queue of the narrow port is full: the last figure before the drops.
+        assert re.search(r" [1-9]\d* \(dropped", lines[3])
         assert "Mbit" in lines[3] and "overlimit)" in lines[3]
         assert lab.now() == pytest.approx(0.2, abs=1e-6)
 

@@ -128,10 +128,10 @@ def test_what_was_not_counted_is_said() -> None:
 
     assert of(elapsed_ps=0) == ("the record covers no time",)
     assert of(elapsed_ps=1) == ()
-    assert of(sources=None) == ("the record does not tell what this machine could count",)
+    assert of(sources=None) == ("the record does not say what this machine could count",)
     (said,) = of(sources=SOURCES | {"steal": False, "quota": False})
     assert said == (
-        "this machine does not tell what a quota of its control group takes (cpu.stat), nor what the hypervisor takes"
+        "this machine does not report what a quota of its control group takes (cpu.stat), nor what the hypervisor takes"
         " (the steal in /proc/stat)"
     )
 

@@ -25,6 +25,7 @@ from twinnet.sockets.machine import Machine
 from twinnet.sockets.receiving import receive
 from twinnet.traffic.distributions import Distribution
 from twinnet.traffic.files import read_trace
+from twinnet.units import duration_ps, size_bytes
 
 pytestmark = pytest.mark.quiet
 
@@ -249,33 +250,30 @@ def test_a_receiver_that_is_not_there_is_told() -> None:
     assert refused["status"] == 1 and "connection refused" in refused["out"]
 
 
-def test_a_receiver_that_is_no_twinnet_may_hear_and_the_sender_says_that_it_cannot_know() -> None:
+def beside_another(address: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run `command` of twinnet where another program has UDP port 5003 of `address`."""
     code = (
         "import subprocess, sys, socket\n"
         "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)\n"
-        "other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); other.bind(('127.0.0.1', 5003))\n"
+        f"other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); other.bind(({address!r}, 5003))\n"
         "from twinnet.cli import run\n"
-        "sys.exit(run(['send', '127.0.0.1', '--packets', '1']))\n"
+        f"sys.exit(run({list(command)}))\n"
     )
     done = subprocess.run([*NAMESPACES, sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if "unshare failed" in done.stderr:
         pytest.skip("user namespaces are refused here")
+    return done
+
+
+def test_a_receiver_that_is_no_twinnet_may_hear_and_the_sender_says_that_it_cannot_know() -> None:
+    done = beside_another("127.0.0.1", "send", "127.0.0.1", "--packets", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = " ".join(done.stdout.split())
-    assert "no `twinnet recv` answered there; UDP itself does not tell whether anybody receives" in told
+    said = " ".join(done.stdout.split())
+    assert "no `twinnet recv` answered there; UDP itself does not show whether anybody receives" in said
 
 
 def test_a_port_in_use_is_named_with_the_remedy() -> None:
-    code = (
-        "import json, subprocess, sys, socket\n"
-        "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)\n"
-        "held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); held.bind(('0.0.0.0', 5003))\n"
-        "from twinnet.cli import run\n"
-        "sys.exit(run(['recv', '--udp', '5003']))\n"
-    )
-    done = subprocess.run([*NAMESPACES, sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    if "unshare failed" in done.stderr:
-        pytest.skip("user namespaces are refused here")
+    done = beside_another("0.0.0.0", "recv", "--udp", "5003")
     assert done.returncode == 1
     assert "UDP port 5003 cannot be used: address 0.0.0.0:5003 is in use" in done.stderr
     assert "ss -lnp" in done.stderr
@@ -394,8 +392,8 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], tol
 
 def test_distributions_are_read_from_text() -> None:
     found = Distribution.parse("normal(500 B, 100 B, most=1200 B)", "size")
-    assert found.size_spec() == {"distribution": "normal", "mean": 500.0, "std": 100.0, "most": 1200.0}
-    assert Distribution.parse("pareto(1.5, scale=2 ms)", "gap").gap_spec()["shape"] == 1.5
+    assert found.to_spec("size", size_bytes) == {"distribution": "normal", "mean": 500.0, "std": 100.0, "most": 1200.0}
+    assert Distribution.parse("pareto(1.5, scale=2 ms)", "gap").to_spec("gap", duration_ps)["shape"] == 1.5
     for text, told in (
         ("10 ms", "no distribution"),
         ("expo(10 ms)", "'expo' is not known"),

@@ -9,9 +9,9 @@ from twinnet.results.distributions import ReorderDensity
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
 from twinnet.study.collect import PlannedFlow, collect
+from twinnet.study.fidelity_thresholds import FidelityThresholds
 from twinnet.study.judgement import judged_record
 from twinnet.study.resolution import load_study
-from twinnet.study.specification import FidelityThresholds
 
 SECOND_PS = 10**12
 

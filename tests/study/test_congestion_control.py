@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from twinnet.errors import NotAvailable, UsageError
-from twinnet.study.congestion_control import controls_of, for_this_machine, told_controls
+from twinnet.study.congestion_control import controls_in_words, controls_of, for_this_machine
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import Study, read_study
 from twinnet.study.twin import study_on
@@ -81,9 +81,9 @@ def test_hosts_that_pin_different_ones_for_the_same_traffic_are_refused() -> Non
 
 
 def test_the_report_tells_it() -> None:
-    assert told_controls(written()) == "TCP congestion control: cubic; the same on both clocks."
+    assert controls_in_words(written()) == "TCP congestion control: cubic; the same on both clocks."
     both = written("congestion_control: bbr", ", congestion_control: reno")
-    assert told_controls(both) == "TCP congestion control: reno for bulk, bbr for page; the same on both clocks."
+    assert controls_in_words(both) == "TCP congestion control: reno for bulk, bbr for page; the same on both clocks."
     assert controls_of(both) == ["reno", "bbr"]
 
 
@@ -109,7 +109,7 @@ factors:
 
 def test_levels_that_choose_another_are_told_and_asked_of_the_kernel() -> None:
     study = written(LEVELS, ', congestion_control: "${control}"')
-    assert told_controls(study) == (
+    assert controls_in_words(study) == (
         "TCP congestion control: cubic for bulk (way=old), bbr for bulk (way=new), cubic for page; the same on both "
         "clocks."
     )

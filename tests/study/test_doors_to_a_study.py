@@ -98,7 +98,6 @@ def test_the_campaign_counts_time_by_its_places(study: str, tmp_path: Path) -> N
     alone = Campaign.read(study, out=tmp_path, clock="wall", settings={"time": "1 s"})
     assert campaign.expected_s() == pytest.approx(alone.expected_s() / 2)
     assert campaign.expected_s(4) == pytest.approx(alone.expected_s() / 4)
-    assert campaign.expected_s(of=campaign.plan[:1]) == pytest.approx(alone.expected_s() / 4)
     runs, expected_s = campaign.twin_expected_s()
     assert runs == 8 and expected_s > campaign.expected_s()
     for wrong in ({"clock": "real", "jobs": 2}, {"clock": "real", "elsewhere": True}):

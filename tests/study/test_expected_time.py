@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from twinnet.network import Network, templates
 from twinnet.study.execute import LabExecutor
@@ -61,3 +63,25 @@ def test_a_study_at_full_size_is_expected_to_take_long() -> None:
     assert times[300] == pytest.approx(100 * times[3], rel=0.2)
     # 10 Gbit/s in full segments over six lines, and an acknowledgement for every second one.
     assert times[300] == pytest.approx(300 * 10e9 / (1538 * 8) * 6 * 1.5 * PASSAGE_S, rel=0.2)
+
+
+def test_a_run_of_next_to_nothing_takes_its_time_to_be_built_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "little.yaml").write_text(LITTLE)
+    runs = plan_study(load_study(tmp_path / "little.yaml"))
+    executor = LabExecutor()
+    assert sum(map(executor.expected_s, runs)) == pytest.approx(36 * 0.085, rel=0.05)
+
+
+LITTLE = """\
+study: little
+title: Next to nothing, often
+question: Does it take any time?
+network:
+  switches: {s1: }
+  hosts: {h1: , h2: }
+  links: [{between: [h1, s1], rate: 10 Mbit}, {between: [s1, h2], rate: 10 Mbit}]
+traffic: [{name: little, app: udp, from: [h1], to: h2, port: 5001, rate: 64 kbit, payload: 160 B, duration: 1 s}]
+measurements: {loss: {of: loss}}
+repetitions: 36
+clock: virtual
+"""

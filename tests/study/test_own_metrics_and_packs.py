@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from study_networks import two_senders
 from twinnet.cli import run as command_line
 from twinnet.errors import BadValue
 from twinnet.study.own_metric import find_metric
@@ -45,13 +46,7 @@ STUDY = """\
 study: own
 title: A metric of our own
 question: How long is it silent?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], rate: 2 Mbit, delay: 1 ms}
+NETWORK
 factors:
   queue:
     levels:
@@ -71,7 +66,7 @@ repetitions: 3
 clock: virtual
 statements:
   - {id: slow, text: The queue holds the call up., check: "mean(mine, queue=short) > 5 ms"}
-"""
+""".replace("NETWORK\n", two_senders("rate: 2 Mbit, delay: 1 ms"))
 
 
 @pytest.fixture
@@ -119,8 +114,8 @@ def test_a_metric_is_shown_judged_and_recorded(study: Path, capsys: pytest.Captu
     ("old", "new", "message"),
     [
         ("metrics:longest_gap", "metrics:longest_gep", "defines no 'longest_gep'; did you mean 'longest_gap'"),
-        ("metrics:longest_gap", "metrix:longest_gap", "there is no module 'metrix', beside the study's"),
-        ("metrics:longest_gap", "no.such.module:x", "there is no module 'no.such.module'"),
+        ("metrics:longest_gap", "metrix:longest_gap", "no module 'metrix' is installed, and"),
+        ("metrics:longest_gap", "no.such.module:x", "no module 'no.such.module' is installed"),
         ("metrics:longest_gap", "metrics:", "measurements.silence.of"),
         ("{of: delay, only", "{of: delay, unit: s, only", "'unit' has no meaning for delay, whose unit is s"),
         ("unit: s, only: [call], text", "unit: m, only: [call], text", "measurements.silence.unit"),

@@ -11,19 +11,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from twinnet.cli import run as command_line
+from made_studies import made_study
+from refused_studies import refusal
+from study_networks import two_senders
 from twinnet.report.naming import measurement_title
 from twinnet.report.wording import value_with_interval, worded_value
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.tables import table
-from twinnet.stats import Interval
+from twinnet.stats import Interval, anderson_darling
 from twinnet.study.contrast import sum_of_means
 from twinnet.study.machine_blocks import difference_in_blocks, mean_of_repetitions
 from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate, Names, parse_check
 from twinnet.study.quantity import parse_quantity
 from twinnet.study.run_quantities import RunTables
+from twinnet.study.specification import Statement
 from twinnet.study.value_functions import parse_function, value_of
+from twinnet.study.verdict import judge
 
 FLOWS: list[dict[str, Any]] = [
     {"name": "voice", "protocol": "udp", "role": "sink", "from_host": "h1", "packets": 8, "lost_packets": 2},
@@ -80,6 +84,43 @@ def value(of: str, function: str, packets: list[dict[str, Any]] = PACKETS, **set
 )
 def test_percentiles_and_shares_are_of_all_that_was_sent(of: str, function: str, expected: float) -> None:
     assert value(of, function, **({"only": ["file"]} if of == "transfer_time" else {})) == pytest.approx(expected)
+
+
+def noisy(gaps: list[float]) -> list[dict[str, Any]]:
+    return [{**PACKETS[0], "number": place, "gap_ms": gap} for place, gap in enumerate(gaps)]
+
+
+def test_normality_is_the_p_value_of_the_values_in_a_run_without_unit() -> None:
+    random = np.random.default_rng(7)
+    gaps = list(random.normal(100.0, 3.0, 300))
+    found = value("gap", "normality", noisy(gaps))
+    assert found == pytest.approx(anderson_darling(gaps).p_value) and found > 0.05
+    assert value("gap", "normality", noisy(list(random.exponential(100.0, 300)))) < 1e-6
+    measured = Measurement.model_validate({"of": "gap", "show": "normality"})
+    assert measured.shown_unit == "1"
+    with pytest.raises(LookupError, match="all values are equal"):
+        value("gap", "normality")
+    with pytest.raises(LookupError, match="7 values are too few"):
+        value_of("normality", None, np.array(gaps[:7]))
+
+
+def test_one_normal_series_refutes_that_none_is() -> None:
+    check = parse_check("normality(it) < 0.05", Names({}, {"it": "s"}))
+    skewed, normal = {"normality(it)": 0.0}, {"normality(it)": 0.4}
+
+    def run(level: str, repetition: int, values: dict[str, float]) -> Any:
+        stored = SimpleNamespace(levels={"case": level}, repetition=repetition, record={"clock": "virtual"})
+        return SimpleNamespace(
+            run=stored, fingerprint=(repetition,), value=lambda one: values[one.text], flow_of=lambda one: ""
+        )
+
+    statement = Statement(id="x", text="x", source="", check="normality(it) < 0.05")
+    runs = [run(level, repetition, skewed) for level in ("a", "b") for repetition in range(1, 6)]
+    assert judge(statement, check, runs, 0.95).verdict == "supported"
+    runs[3] = run("a", 4, normal)
+    found = judge(statement, check, runs, 0.95)
+    assert found.verdict == "not supported"
+    assert "case=a, repetition 4" in found.comparisons[0].how
 
 
 def test_percentiles_of_a_throughput_are_over_its_intervals() -> None:
@@ -228,13 +269,7 @@ STUDY = """\
 study: voice-beside
 title: A voice beside UDP
 question: How late is voice?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], rate: 2 Mbit, delay: 1 ms}
+NETWORK
 factors:
   queue:
     levels:
@@ -256,13 +291,11 @@ statements:
   - {id: every, text: All of voice is below 20 ms., check: "share(late < 20 ms, queue=short) = 1 within 1 %"}
   - {id: tail, text: Nine of ten are below 20 ms., check: "p90(late, queue=short) < 20 ms"}
   - {id: half, text: Half of it is faster., check: "p50(late, queue=short) < median(late, queue=long)"}
-"""
+""".replace("NETWORK\n", two_senders("rate: 2 Mbit, delay: 1 ms"))
 
 
 def test_a_study_judges_and_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "voice.yaml"
-    path.write_text(STUDY)
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--json"]) == 0
+    report = made_study(STUDY, tmp_path, "--json") / "report"
     record = json.loads(capsys.readouterr().out)
     # A third of the packets was lost, so that nine of ten cannot have come in time.
     assert {one["id"]: one["verdict"] for one in record["statements"]} == {
@@ -275,7 +308,6 @@ def test_a_study_judges_and_shows_them(tmp_path: Path, capsys: pytest.CaptureFix
     assert (good["statistic"], good["unit"]) == ("share < 20 ms", "1")
     assert 0 < good["mean"] <= 1 - lost + 1e-9
     assert shown["late", "short"]["mean"] < shown["late", "long"]["mean"]
-    report = tmp_path / "out" / "voice-beside" / "report"
     assert "In time (share &lt; 20 ms)" in (report / "report.html").read_text()
     assert r"good (share \textless{} 20 ms): mean" in (report / "good.tex").read_text()
     means = pl.read_csv(report / "means.csv")
@@ -301,7 +333,4 @@ def test_what_no_run_can_give_is_refused_when_the_file_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str
 ) -> None:
     assert old in STUDY
-    path = tmp_path / "wrong.yaml"
-    path.write_text(STUDY.replace(old, new))
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) != 0
-    assert message in capsys.readouterr().err
+    assert message in refusal(STUDY.replace(old, new), tmp_path, capsys)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from study_networks import TWO_RATES
 from twinnet.stats import Interval
 from twinnet.study.closeness import ComparedFigure, _changes, how_close
 from twinnet.study.published_figures import Figure, PrintedValue, read_figures
@@ -17,16 +19,7 @@ STUDY = """\
 study: small
 title: A line
 question: How far apart are packets?
-network:
-  hosts: {h1: , h2: }
-  links: [{between: [h1, h2], rate: "${rate}"}]
-parameters:
-  rate: {default: 1 Mbit}
-factors:
-  line:
-    levels:
-      l1: {set: {rate: 1 Mbit}}
-      l2: {set: {rate: 2 Mbit}}
+NETWORK
 traffic:
   - {name: video, app: rtp, from: [h1], to: h2, port: 5004, duration: 1 s}
 measurements:
@@ -40,7 +33,7 @@ reference:
   baseline: {line: l1}
   metrics:
     delta: {measurement: distance, unit: ms, physics: {min: One serialisation.}}
-"""
+""".replace("NETWORK\n", TWO_RATES)
 TABLE = """\
 # A table of figures.
 mbit,metric,network,mean,min,variance
@@ -149,3 +142,27 @@ def test_changes_take_the_source_out(tmp_path: Path) -> None:
     assert (one.figure.truth.text, one.figure.rival.text, one.figure.levels) == ("0.40", "0.10", {"line": "l2"})
     assert one.closeness == {"virtual": "closer"}
     assert one.measured["virtual"].estimate == pytest.approx(0.38)
+
+
+@pytest.mark.parametrize(
+    ("truth", "measured", "difference", "word"),
+    [
+        ("9.5", 9.1, -0.4 / 9.5, "as published"),
+        ("9.5", 9.0, -0.5 / 9.5, "differs"),
+        # Printed as 0.01, it may be up to 0.015.
+        ("0.01", 0.0149, 0.49, "as published"),
+        ("0", 0.3, None, "as published"),
+        ("0", 0.6, None, "differs"),
+        ("<0.01", 0.009, None, "as published"),
+        ("<0.01", 0.02, None, "differs"),
+        ("", 0.02, None, ""),
+    ],
+)
+def test_the_word_says_whether_a_figure_is_as_published(
+    truth: str, measured: float, difference: float | None, word: str
+) -> None:
+    seen = {"virtual": Interval(measured * 1e-3, math.nan, math.nan, 0.95, "t")}
+    row = ComparedFigure(figure(truth, "1", 1e-3), seen, {"virtual": "closer"})
+    assert row.word("virtual") == word
+    assert row.difference("virtual") == (None if difference is None else pytest.approx(difference))
+    assert (row.word("wall"), row.difference("wall")) == ("", None)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from made_studies import made_study
+from refused_studies import refusal
+from study_networks import two_senders
 from twinnet.cli import run as command_line
 from twinnet.errors import DuplicateName, UsageError
 from twinnet.network.named_ports import link_named, peers, port_named, ports_named
@@ -75,13 +78,7 @@ STUDY = """\
 study: by-link
 title: A queue by its link
 question: Does a queue that is named by its link stand at the right port?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], name: trunk, rate: 2 Mbit, delay: 1 ms}
+NETWORK
 factors:
   queue:
     levels:
@@ -103,14 +100,11 @@ clock: virtual
 statements:
   - {id: full, text: The line is full., check: "mean(sent[port=s1 to h3], during=[500 ms, 2 s]) > 1.9 Mbit"}
   - {id: back, text: Nothing comes back., check: "mean(sent, queue=port) > 1.5 Mbit"}
-"""
+""".replace("NETWORK\n", two_senders("name: trunk, rate: 2 Mbit, delay: 1 ms"))
 
 
 def test_all_names_of_a_queue_mean_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "by-link.yaml"
-    path.write_text(STUDY)
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--no-report"]) == 0
-    results = tn.results.load(tmp_path / "out" / "by-link")
+    results = tn.results.load(made_study(STUDY, tmp_path, "--no-report"))
     lost = {level: results.value(f"mean(lost, queue={level})").estimate for level in ("port", "elsewhere")}
     assert lost["elsewhere"] < 0.9 * lost["port"]
     for level in ("direction", "name", "link", "number"):
@@ -137,6 +131,45 @@ def test_the_dry_run_names_the_ports(
     assert "trunk" in picture
 
 
+OFF = """\
+study: off-the-bottleneck
+title: Queues where nothing waits
+question: Is it told?
+parameters: {rate: 3 Mbit}
+network:
+  switches: {s1: }
+  hosts: {h1: , h2: }
+  links: [{between: [h1, s1], rate: 10 Mbit}, {between: [s1, h2], rate: 10 Mbit}]
+factors:
+  queue:
+    levels:
+      back: {queues: {s1 to h1: {kind: codel}}}
+      there: {queues: {s1 to h2: {kind: codel}}}
+  load:
+    levels:
+      low: {set: {rate: 3 Mbit}}
+      high: {set: {rate: HIGH}}
+traffic: [{name: stream, app: udp, from: [h1], to: h2, port: 5001, rate: "${rate}", duration: 1 s}]
+measurements: {loss: {of: loss}}
+clock: virtual
+"""
+
+
+@pytest.mark.parametrize(
+    ("high", "said"),
+    [("4 Mbit", ". At most 42 % of its line are taken: its queue has little to do."), ("9 Mbit", "")],
+)
+def test_the_dry_run_says_where_a_queue_has_nothing_to_do(
+    high: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "off.yaml").write_text(OFF.replace("HIGH", high))
+    assert command_line(["run", "off.yaml", "--dry-run"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Queue at s1-eth1 (s1 to h1): codel (queue: back). No traffic is sent there, only answers" in told
+    assert f"Queue at s1-eth2 (s1 to h2): codel (queue: there){said} Clock" in told
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -153,7 +186,4 @@ def test_wrong_names_in_a_study_are_told_with_their_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str
 ) -> None:
     assert old in STUDY
-    path = tmp_path / "wrong.yaml"
-    path.write_text(STUDY.replace(old, new))
-    assert command_line(["run", str(path), "--dry-run"]) != 0
-    assert message in capsys.readouterr().err
+    assert message in refusal(STUDY.replace(old, new), tmp_path, capsys)

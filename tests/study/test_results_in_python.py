@@ -95,9 +95,12 @@ def test_a_notebook_shows_the_answer_and_escapes_text(results: StudyResults) -> 
 
 
 def test_figures_are_matplotlibs(results: StudyResults, tmp_path: Path) -> None:
-    assert results.figures == ("throughput",)
+    assert results.figures[:3] == ("throughput", "levels-throughput", "levels-delay")
     figure = results.figure()
     assert len(figure.axes) == 2
+    small = results.figure("throughput", colour="load", where={"load": ["heavy", "light"]}, size_mm=(88, 60), columns=1)
+    assert len(small.axes) == 1
+    assert small.get_figwidth() == pytest.approx(88 / 25.4)
     figure.savefig(tmp_path / "one.svg")
     assert (tmp_path / "one.svg").read_text().startswith("<?xml")
     with pytest.raises(BadValue, match="did you mean 'throughput'"):

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 import twinnet as tn
-from twinnet.cli import run as command_line
+from made_studies import made_study
+from refused_studies import refusal
+from study_networks import two_senders
 from twinnet.results.tables import table
 from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import aggregate_of
@@ -96,7 +98,7 @@ def test_values_are_those_of_the_tables(of: str, function: str, settings: dict[s
 def test_what_has_no_value_says_so() -> None:
     with pytest.raises(LookupError, match="1 of 3 transfers had not ended; percentiles and shares count them"):
         value("completion_time")
-    with pytest.raises(LookupError, match="no sender told the state of its TCP between 2 s and inf s"):
+    with pytest.raises(LookupError, match="no sender reported the state of its TCP between 2 s and inf s"):
         value("congestion_window", **STATE, after="2 s")
     with pytest.raises(LookupError, match="no transfer has an end of its own"):
         value("completion_time", only=["stream"])
@@ -106,13 +108,7 @@ STUDY = """\
 study: states
 title: Two senders, a file and a queue
 question: What does the queue do?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], name: trunk, rate: 5 Mbit, delay: 10 ms}
+NETWORK
 factors:
   queue:
     levels:
@@ -143,14 +139,11 @@ statements:
   - {id: again, text: Who drops sends again., check: "mean(again, queue=short) > mean(again, queue=long)"}
   - {id: done, text: The file arrives., check: "mean(done[flow=file]) < 6 s and mean(done[flow=web]) < 6 s"}
   - {id: jain, text: Both senders get a share., check: "mean(jain) > 70 %"}
-"""
+""".replace("NETWORK\n", two_senders("name: trunk, rate: 5 Mbit, delay: 10 ms"))
 
 
 def test_a_study_measures_queues_and_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "states.yaml"
-    path.write_text(STUDY)
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out")]) == 0
-    results = tn.results.load(tmp_path / "out" / "states")
+    results = tn.results.load(made_study(STUDY, tmp_path))
     verdicts = dict(results.statements.select("id", "verdict").rows())
     assert verdicts == dict.fromkeys(("full", "drops", "slow", "window", "again", "done", "jain"), "supported")
     # A transfer that had not ended is not left out.
@@ -179,7 +172,4 @@ def test_what_cannot_be_measured_is_refused_when_the_file_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str
 ) -> None:
     assert old in STUDY
-    path = tmp_path / "wrong.yaml"
-    path.write_text(STUDY.replace(old, new))
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) != 0
-    assert message in capsys.readouterr().err
+    assert message in refusal(STUDY.replace(old, new), tmp_path, capsys)

@@ -12,6 +12,7 @@ from twinnet.errors import NotAvailable
 from twinnet.study import levels_here
 from twinnet.study.levels_here import with_levels_here
 from twinnet.study.plan import plan_study
+from twinnet.study.program_traffic import program_transfer
 from twinnet.study.quantities import QUANTITIES
 from twinnet.study.resolution import load_study, read_study
 from twinnet.yaml_source import SourceError, parse_yaml
@@ -86,6 +87,26 @@ def test_chosen_levels_change_no_run_that_is_made() -> None:
 def test_mistakes_are_told(key: str, value: str, said: str) -> None:
     with pytest.raises(SourceError, match=said):
         load_study("sending-accuracy", {key: value})
+
+
+def test_a_level_that_needs_the_datapath_of_the_kernel_is_left_out_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels_here, "installed", lambda program: True)
+    monkeypatch.setattr(levels_here, "why_no_limit", lambda: None)
+    monkeypatch.setattr(levels_here._core, "kernel_has_open_vswitch", lambda: False)
+    study, told = with_levels_here(load_study("sending-accuracy", {"levels.place": "ovs ovs-container ovs-host"}))
+    assert {run.levels["place"] for run in plan_study(study)} == {"ovs", "ovs-container"}
+    assert "ovs-host: the kernel has no Open vSwitch datapath" in told
+
+
+def test_a_generator_may_be_asked_for_a_rate_of_payload() -> None:
+    asked = {"cross_by": "programs", "cross_generator": "ditg", "levels.row": "c10-x4", "levels.estimator": "hybrid"}
+    (cross, _) = plan_study(load_study("available-bandwidth", asked))[0].specification.traffic
+    size, rate = cross.generated_rate
+    assert (size, rate) == (1470, pytest.approx(3_828_349 / 8 / 1470))
+    transfer = program_transfer(cross, "x1", 1, 10**12)
+    assert "ITGSend" in transfer.argv and str(round(rate or 0)) in transfer.argv
+    plain = plan_study(load_study("available-bandwidth"))[0].specification.traffic[0]
+    assert plain.generator is None
 
 
 def test_processors_limit_generators_only() -> None:

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 from fidelity_sources import SOURCES
-from twinnet.errors import BadValue, NotAvailable
+from twinnet.errors import BadValue, LabClosed, NotAvailable
 from twinnet.network.network import Network
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
 from twinnet.results.port_samples import DROP_REASONS, PortSamples, PortSeries
 from twinnet.study.collect import PlannedFlow, collect
 from twinnet.study.execute import LabExecutor, _Run, _VirtualRun, sample_interval_ps
+from twinnet.study.kept_captures import RunCaptures
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import load_study
@@ -35,6 +36,10 @@ class WrittenLab:
         self.started = {"interface": "tap"}
         self.calls = []
         self.layout = SimpleNamespace(address=lambda name: network[name].ip, links=network.to_spec()["links"])
+        self.connection = SimpleNamespace(links=self.links)
+
+    def links(self):
+        raise LabClosed("it has no links that could be followed")
 
     def __enter__(self):
         return self
@@ -118,7 +123,8 @@ def test_all_traffic_starts_at_one_moment_on_a_bound_between_intervals(made):
 def test_traffic_of_many_apps_begins_when_all_are_handed_over(clock, allowed_s):
     run = plan_study(load_study("qos-class-profiles", {"clock": clock}, preset="hundredth"))[0]
     kind = _VirtualRun if clock == "virtual" else _Run
-    begins_s = kind(SimpleNamespace(now_ps=lambda: 0), run, Progress(threading.Event()), {})._zero_ps() / S
+    captures = RunCaptures(run, network_of(run.specification, run.levels, run.seed))
+    begins_s = kind(SimpleNamespace(now_ps=lambda: 0), run, Progress(threading.Event()), {}, captures)._zero_ps() / S
     # On the next bound between intervals of a quarter of a second.
     assert allowed_s <= begins_s < allowed_s + 0.25
 

@@ -56,15 +56,15 @@ def test_the_random_order_is_a_permutation_that_the_seed_decides():
 
 PLANS = {
     "available-bandwidth": "663a94eaed01",
-    "bandwidth-conditions": "f11630a8739d",
+    "bandwidth-conditions": "55a96548f704",
     "mtu-sweep": "0a924df8f61b",
     "multimedia-delivery": "161887fc5c3b",
     "multimedia-fitted": "46f65a288107",
-    "qos-class-profiles": "7228e56dd303",
+    "qos-class-profiles": "0ca5936af516",
     "qos-policies": "443cda25016f",
     "sending-accuracy": "b95087e7017f",
     "sending-fairness": "8b8bbac94144",
-    "tcp-udp-queues": "60cfa4132bfd",
+    "tcp-udp-queues": "eb5551379617",
 }
 """A hash of the names of all runs of each built-in study: results that users keep go by these names."""
 
@@ -74,3 +74,18 @@ def test_runs_of_built_in_studies_keep_their_names(name: str) -> None:
     found = hashlib.sha256(" ".join(run.id + run.digest for run in plan_study(load_study(name, {}, None))).encode())
     # A study that itself was changed has other runs; a new setting that has its default must stay out of the digest.
     assert found.hexdigest()[:12] == PLANS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "other"),
+    [
+        ("available-bandwidth", {"switch": "own", "cross_generator": "none"}, {"switch": "ovs"}),
+        ("multimedia-delivery", {"receiver": "ffmpeg"}, {"receiver": "vlc"}),
+        ("sending-fairness", {"switch": "own", "payload": "1450 B"}, {"payload": "1470 B"}),
+    ],
+)
+def test_settings_that_are_as_without_them_change_no_run(
+    name: str, usual: dict[str, str], other: dict[str, str]
+) -> None:
+    plain, same, changed = ({run.digest for run in plan_study(load_study(name, one))} for one in ({}, usual, other))
+    assert plain == same and not plain & changed

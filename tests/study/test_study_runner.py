@@ -137,8 +137,8 @@ def test_a_full_disk_is_one_clear_message_and_loses_no_finished_run(store, monke
 
 def test_what_a_killed_writer_left_is_removed_and_a_living_writers_stays(store):
     code = (
-        "import os, sys; from pathlib import Path; from twinnet.study import store;"
-        "folder = Path(sys.argv[1]) / store._partial_name('shared-01-abc'); folder.mkdir(parents=True);"
+        "import os, sys; from pathlib import Path; from twinnet.study.partial_files import partial_name;"
+        "folder = Path(sys.argv[1]) / partial_name('shared-01-abc'); folder.mkdir(parents=True);"
         "print(folder, flush=True); sys.stdin.read()"
     )
     writer = subprocess.Popen(

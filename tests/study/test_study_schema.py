@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 from twinnet.network.topology_file import json_schema
+from twinnet.settings import SHARE_SCHEMA
 from twinnet.study.resolution import built_in_studies
 from twinnet.study.specification import study_json_schema
 from twinnet.yaml_source import load_yaml
@@ -19,6 +20,11 @@ def test_the_published_schema_is_current():
     assert json.loads(PUBLISHED.read_text(encoding="utf-8")) == study_json_schema(), (
         "write it anew: twinnet schema study > docs/reference/study.schema.json"
     )
+
+
+def test_what_one_field_adds_to_the_schema_of_a_setting_does_not_reach_another():
+    study_json_schema(), json_schema()
+    assert list(SHARE_SCHEMA) == ["anyOf"]
 
 
 def test_the_schema_is_a_schema():

@@ -5,8 +5,10 @@ import textwrap
 import pytest
 from twinnet.errors import BadValue
 from twinnet.study.answer_text import parse_answer
+from twinnet.study.plan import plan_study
 from twinnet.study.quantity import parse_quantity
 from twinnet.study.resolution import built_in_studies, load_study, read_study
+from twinnet.traffic.app import Flow
 from twinnet.yaml_source import SourceError, parse_yaml
 
 RIGHT = """\
@@ -239,7 +241,6 @@ def test_names_in_levels_and_selections_are_told_beside_wrong_values():
         ({"rat": "1 Mbit"}, "there is no parameter and no setting 'rat' (did you mean 'rate'?)"),
         ({"length": "1 Mbit"}, "length is a duration such as '4 s'; '1 Mbit' is a rate"),
         ({"length": "1"}, "length is a duration such as '4 s'; '1' is a number"),
-        ({"rate": "30 Mbit"}, "the levels of the factor speed set this parameter"),
         ({"traffic.web.port": "80"}, "the study has nothing at 'web'"),
     ],
 )
@@ -247,6 +248,15 @@ def test_a_wrong_setting_is_refused(settings, message):
     with pytest.raises(BadValue) as caught:
         read(RIGHT, settings=settings)
     assert message in str(caught.value)
+
+
+def test_a_setting_changes_the_levels_that_do_not_set_it_themselves():
+    study = read(RIGHT, settings={"rate": "30 Mbit"})
+    rates = {level: study.at({"speed": level}).network.link_defaults.rate for level in ("slow", "fast")}
+    assert rates == {"slow": "30 Mbit", "fast": "20 Mbit"}
+    assert "slow: {}" in RIGHT
+    with pytest.raises(BadValue, match="the levels of the factor speed set this parameter"):
+        read(RIGHT.replace("slow: {}", "slow: {set: {rate: 10 Mbit}}"), settings={"rate": "30 Mbit"})
 
 
 def test_an_unknown_study_tells_what_there_is():
@@ -274,3 +284,14 @@ def test_the_first_study_says_what_the_original_did():
     assert durations == {"tcp": 120 * 10**12, "udp": 80 * 10**12, "http": None}
     assert [entry.sends.get("bytes") for entry in study.traffic] == [None, None, 400_000_000]
     assert (study.repetitions, study.measurements["throughput"].interval_ps) == (10, 4 * 10**12)
+
+
+def test_a_prior_is_for_the_methods_that_use_one() -> None:
+    given = {"traffic.probes.prior": "6 Mbit", "traffic.probes.prior_std": "1 Mbit", "levels.row": "c10-x4"}
+    found = {
+        run.levels["estimator"]: run.specification.traffic[1].between("h1", 10**12)
+        for run in plan_study(load_study("available-bandwidth", given | {"levels.estimator": "hybrid spruce yaz"}))
+    }
+    methods = {name: one.sender.fields["method"] for name, one in found.items() if isinstance(one, Flow)}
+    assert (methods["hybrid"]["prior_bps"], methods["hybrid"]["prior_std_bps"]) == (6e6, 1e6)
+    assert all("prior_bps" not in methods[name] for name in ("spruce", "yaz"))

@@ -74,6 +74,27 @@ def test_no_run_of_a_level_is_undecided():
     assert verdict(ABOVE, [Run("separate", tcp=9.5)]).comparisons[0].why == "no usable run with queues=shared"
 
 
+def test_a_group_of_levels_is_the_mean_of_those_that_it_names():
+    means = {"a": 1.0, "b": 3.0, "c": 8.0, "d": 100.0}
+    runs = [Run("shared", row=row, tcp=mean + 0.01 * place) for row, mean in means.items() for place in range(3)]
+    check = "mean(throughput[protocol=tcp], row=a|b) < 0.51 * mean(throughput[protocol=tcp], row=c|a)"
+    found = verdict(check, runs)
+    # (1 + 3) / 2 and (8 + 1) / 2, each 0.01 more: d is in neither, and a in both.
+    assert found.comparisons[0].left.estimate == pytest.approx(2.01e6)
+    assert found.comparisons[0].right.estimate == pytest.approx(0.51 * 4.51e6)
+    assert found.verdict == "supported"
+    assert verdict("max(throughput[protocol=tcp], row=a|c) < rate", runs).verdict == "supported"
+    assert verdict("max(throughput[protocol=tcp], row=a|d) < rate", runs).verdict == "not supported"
+
+
+@pytest.mark.parametrize(
+    ("group", "message"), [("a|g", "unknown level of row 'g'"), ("a|", r"unknown level of row '\)'")]
+)
+def test_a_group_names_levels(group, message):
+    with pytest.raises(ValueError, match=message):
+        parse_check(f"mean(throughput, row={group}) < rate", NAMES)
+
+
 def test_the_numbers_are_the_t_interval():
     found = verdict(ABOVE, shared(9.4, 9.5, 9.6)).comparisons[0].left
     expected = t_interval([9.4e6, 9.5e6, 9.6e6])

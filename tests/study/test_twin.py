@@ -13,6 +13,7 @@ from fluid_lab import FluidLab
 from twinnet.cli import run as command_line
 from twinnet.cli.twin_command import run_twin
 from twinnet.errors import UsageError
+from twinnet.report.twin_figures import twin_figures
 from twinnet.study.campaign import Campaign
 from twinnet.study.parting import find_parting
 from twinnet.study.predicate import Names
@@ -218,13 +219,37 @@ def test_the_report_shows_both_clocks_and_can_be_written_again(
     page = (tmp_path / "report" / "twin.html").read_text(encoding="utf-8")
     assert "both clocks" in page
     assert "throughput-tcp-quantiles" in page
-    for name in ("twin-throughput-tcp", "twin-throughput-tcp-quantiles", "twin-fidelity"):
+    for name in ("twin-differences", "twin-throughput-tcp", "twin-throughput-tcp-quantiles", "twin-fidelity"):
         assert (tmp_path / "report" / f"{name}.svg").stat().st_size > 1000
     assert command_line(["report", str(tmp_path), "--out", str(tmp_path / "again"), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["counts"]["differs"] > 0
     assert record["comparisons"][0]["measurement"] == "throughput"
     assert (tmp_path / "again" / "twin.html").exists()
+
+
+def test_the_first_figure_of_a_twin_has_every_difference_over_what_is_allowed(tmp_path: Path) -> None:
+    study, store = tiny(3, twin='{default: "3 %"}'), ResultStore(tmp_path)
+    campaign = Campaign(study, FluidLab(share=tcp_is_slower_on_the_wall_after_a_second), store.folder)
+    assert run_twin(campaign, with_report=False, as_json=True) == 0
+    twin = Twin(study, store)
+    first, *others = twin_figures(twin)
+    (panel,) = first.panels
+    compared = [one for one in twin.results if one.allowed > 0]
+    shares = {int(place): share for line in panel.lines for place, share in zip(line.time_s, line.mean, strict=True)}
+    assert sorted(shares.values()) == pytest.approx(
+        sorted(min(10, max(-10, one.difference.estimate / one.allowed)) for one in compared)
+    )
+    # Each row has its verdict beside it; headings have no number, and name what is measured.
+    assert shares.keys() == panel.numbers.keys() == set(range(len(first.cases))) - first.headings
+    signs = {"agrees": "✓", "differs": "✗", "cannot tell": "?"}
+    assert sorted(text[0] for text in panel.numbers.values()) == sorted(signs[one.verdict] for one in compared)
+    assert not any("_" in words or "=" in words for words in first.cases)
+    # Nothing is drawn that is zero throughout, and no axis is shared by what differs by more than ten.
+    for figure in others:
+        for panel in figure.panels:
+            assert any(np.nan_to_num(line.mean).any() for line in panel.lines)
+            assert "=" not in panel.title
 
 
 def test_a_study_run_after_a_twin_is_reported_as_a_study(tmp_path: Path) -> None:

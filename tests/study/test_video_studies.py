@@ -111,6 +111,8 @@ def test_statements_that_speak_of_physics_hold_with_repetitions(
         judged = {one["id"]: one["verdict"] for one in record["statements"] if one["id"] != "tunnel-fragments"}
         # The stamps of the real receiver were less than a frame's time on the line apart.
         assert judged.pop("serialisation-8", "not supported") == "not supported"
+        # The clip of the original, which was not published, paused for longer.
+        assert judged.pop("greatest-delay-above-mininet", "not supported") == "not supported"
         assert set(judged.values()) == {"supported"}, record["statements"]
 
 

@@ -144,6 +144,44 @@ def test_the_accuracy_of_senders_is_that_of_their_timers_and_the_same_twice(tmp_
     assert len(ours) == 2 and all(0 < gap < 0.005 for gap in ours), ours
 
 
+def first_runs(study: str, out: Path, *chosen: str) -> dict[str, str]:
+    """The traces of the runs of a built-in study at its smallest size."""
+    words = ["--preset", "tiny", "--clock", "virtual", "--no-report", "--out", str(out)]
+    assert command_line(["run", study, *words, *(word for one in chosen for word in ("--set", one))]) == 0
+    return {path.parent.name: json.loads(path.read_text())["trace_hash"] for path in out.glob(f"{study}/*/run.json")}
+
+
+def test_clients_that_fetch_by_programs_cannot_ping_by_apps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "qos-class-profiles", "--preset", "tiny", "--clock", "virtual", "--set", "load_by=programs"]
+    assert command_line([*words, "--out", str(tmp_path / "out")]) == 2
+    assert "h1 is to run both" in capsys.readouterr().err
+
+
+@needs_a_kernel
+@needs("ab", "ffmpeg", "ping")
+@pytest.mark.long
+def test_clients_that_fetch_watch_and_ping_by_programs_are_the_same_twice(tmp_path: Path) -> None:
+    chosen = ("load_by=programs", "ping_by=programs", "levels.profile=basic-leaf", "clients=3", "duration=1 s")
+    once = first_runs("qos-class-profiles", tmp_path / "one", *chosen, "seconds=1")
+    assert len(once) == 1 and first_runs("qos-class-profiles", tmp_path / "two", *chosen, "seconds=1") == once
+    (run,) = once
+    folder = tmp_path / "one" / "qos-class-profiles" / run
+    assert json.loads((folder / "run.json").read_text())["status"] == "finished"
+    flows = pl.read_parquet(folder / "flows.parquet")
+    assert set(flows["tool"]) == {"programs"} and set(flows["protocol"]) == {"http", "icmp"}
+
+
+@needs_a_kernel
+@needs("iperf")
+def test_an_estimator_meets_cross_traffic_of_a_program(tmp_path: Path) -> None:
+    chosen = ("cross_by=programs", "levels.row=c10-x4", "levels.estimator=yaz")
+    once = first_runs("available-bandwidth", tmp_path / "one", *chosen)
+    assert len(once) == 1 and first_runs("available-bandwidth", tmp_path / "two", *chosen) == once
+    (run,) = once
+    record = json.loads((tmp_path / "one" / "available-bandwidth" / run / "run.json").read_text())
+    assert record["status"] == "finished"
+
+
 def test_a_host_for_apps_and_programs_and_limits_of_the_processor_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 import twinnet as tn
+from shared_processors import stretched_s
+from study_networks import two_senders
 from twinnet.cli import run as command_line
 
 SOURCE = str(Path(tn.__file__).parent.parent)
@@ -27,13 +29,7 @@ question: How is a line of 2 Mbit/s shared?
 parameters:
   time: {default: 4 s}
   clock_load: {default: 1500 kbit}
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], rate: 2 Mbit, delay: 1 ms}
+NETWORK
 factors:
   queue:
     levels:
@@ -54,7 +50,7 @@ drain: 300 ms
 time_limit: 100 h
 statements:
   - {id: full, text: The line is full., check: "mean(line, during=[0 s, 4 s], queue=short) > 1.9 Mbit"}
-"""
+""".replace("NETWORK\n", two_senders("rate: 2 Mbit, delay: 1 ms"))
 
 
 @pytest.fixture
@@ -180,7 +176,7 @@ def test_a_long_run_hears_an_interrupt_within_a_second(study: Path, tmp_path: Pa
             process.send_signal(signal.SIGINT)
             begin = time.monotonic()
             assert "interrupted" in process.stderr.readline()
-            assert time.monotonic() - begin < 1.0
+            assert time.monotonic() - begin < stretched_s(1.0)
             assert "interrupted: 0 of 2 runs are finished" in process.stderr.read()
             assert process.wait(LIMIT_S) == 130
         finally:

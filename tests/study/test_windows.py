@@ -11,12 +11,16 @@ import numpy as np
 import polars as pl
 import pytest
 import twinnet as tn
-from twinnet.cli import run as command_line
+from made_studies import made_study
+from refused_studies import refusal
+from study_networks import two_senders
 from twinnet.errors import BadValue
 from twinnet.report.summary import fidelity_sentences
 from twinnet.results.tables import table
 from twinnet.study.measurement import Measurement
+from twinnet.study.plan import plan_study
 from twinnet.study.predicate import Names, aggregate_of, parse_check
+from twinnet.study.resolution import load_study
 from twinnet.study.run_quantities import RunTables
 from twinnet.study.value_functions import parse_function
 from twinnet.study.window import WARM_UP, parse_window, warm_up_length
@@ -161,13 +165,7 @@ STUDY = """\
 study: windows
 title: A call beside a transfer
 question: How late is the call while the transfer is steady?
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: , h3: }
-  links:
-    - {between: [h1, s1], rate: 100 Mbit}
-    - {between: [h2, s1], rate: 100 Mbit}
-    - {between: [h3, s1], rate: 5 Mbit, delay: 10 ms, queue_b: {kind: fifo, limit_frames: 60}}
+NETWORK
 traffic:
   - {name: call, app: voice, from: [h1], to: h3, port: 5006, duration: 12 s, record_packets: 1000}
   - {name: bulk, app: tcp, from: [h2], to: h3, port: 5002, duration: 10 s}
@@ -182,17 +180,14 @@ clock: virtual
 statements:
   - {id: quiet, text: Alone the call is fast., check: "mean(late) > mean(whole) > 5 * mean(quiet)"}
   - {id: own, text: Windows of statements are their own., check: "mean(late, after=11500 ms) < 0.2 * mean(late)"}
-"""
+""".replace("NETWORK\n", two_senders("rate: 5 Mbit, delay: 10 ms, queue_b: {kind: fifo, limit_frames: 60}"))
 
 
 def test_a_study_keeps_its_windows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "windows.yaml"
-    path.write_text(STUDY)
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out")]) == 0
+    results = tn.results.load(made_study(STUDY, tmp_path))
     shown = capsys.readouterr().out
     assert "4 to 8 s" in shown
     assert "Steady (after the warm-up): the first " in shown
-    results = tn.results.load(tmp_path / "out" / "windows")
     assert set(results.statements["verdict"]) == {"supported"}
     means = results.means
     assert means.filter(measurement="late").select("phase_start_s", "phase_end_s").row(0) == (4.0, 8.0)
@@ -224,7 +219,60 @@ def test_windows_that_no_run_can_fill_are_refused_when_the_file_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str
 ) -> None:
     assert old in STUDY
-    path = tmp_path / "wrong.yaml"
-    path.write_text(STUDY.replace(old, new))
-    assert command_line(["run", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) != 0
-    assert message in capsys.readouterr().err
+    assert message in refusal(STUDY.replace(old, new), tmp_path, capsys)
+
+
+TRIMMED = STUDY.replace(", after: warm-up", "").replace("{of: delay, only: [call]}", "{of: reordering}").replace(
+    "statements:\n", "trim: {beginning: 3 s, end: 2 s}\nstatements:\n"
+).partition("statements:\n")[0]  # fmt: skip
+
+
+def test_a_study_leaves_out_the_beginning_and_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "windows.yaml"
+    path.write_text(TRIMMED)
+    study = load_study(path)
+    windows = {name: one.window for name, one in study.specification.measurements.items()}
+    # The call, which lasts longer than the transfer, ends at 12 s.
+    expected = {"whole": None, "late": (4.0, 8.0), "quiet": (11.5, math.inf), "steady": (3.0, 10.0)}
+    assert windows == expected
+    digests = [one.digest for one in plan_study(study)]
+    path.write_text(TRIMMED.replace("trim: {beginning: 3 s, end: 2 s}\n", ""))
+    assert [one.digest for one in plan_study(load_study(path))] == digests
+    results = tn.results.load(made_study(TRIMMED, tmp_path, "--repeat", "1"))
+    assert "3 to 10 s" in capsys.readouterr().out
+    shown = results.means.filter(measurement="steady")
+    assert shown.select("phase_start_s", "phase_end_s").row(0) == (3.0, 10.0)
+    assert results.value("mean(steady)").estimate == results.value("mean(steady, during=[3 s, 10 s])").estimate
+    assert results.value("mean(steady)").estimate != results.value("mean(steady, during=[0 s, 10 s])").estimate
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("end: 2 s", "end: 9 s", "'trim' leaves nothing of the 12 s of traffic"),
+        ("end: 2 s", "end: 8900 ms", "'trim' leaves 0.1 s of the 12 s of traffic, and steady is counted"),
+        ("end: 2 s", "end: 2 s, only: [steadi]", "'trim' names the measurement 'steadi'"),
+        ("end: 2 s", "end: 2 s, only: [whole]", "whole is a reordering: it belongs to the whole run"),
+        ("end: 2 s", "last: 2 s", "unknown key"),
+        (", during: 4 s to 8 s", "", "mean(late) in a window needs every packet: give the traffic call"),
+        ("port: 5002, duration: 10 s", "port: 5002, bytes: 5 MB", None),
+    ],
+)  # fmt: skip
+def test_what_leaves_nothing_to_measure_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str | None
+) -> None:
+    assert old in TRIMMED
+    text = TRIMMED.replace(old, new)
+    if message is None:
+        (tmp_path / "right.yaml").write_text(text)
+        assert load_study(tmp_path / "right.yaml").specification.measurements["steady"].window == (3.0, 10.0)
+        return
+    if "every packet" in message:
+        text = text.replace(", record_packets: 1000", "")
+    assert message in refusal(text, tmp_path, capsys)
+
+
+def test_nothing_is_left_out_at_no_time(tmp_path: Path) -> None:
+    (tmp_path / "windows.yaml").write_text(TRIMMED.replace("beginning: 3 s, end: 2 s", "beginning: 0 s"))
+    study = load_study(tmp_path / "windows.yaml")
+    assert study.specification.measurements["steady"].window is None

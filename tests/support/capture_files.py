@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["frame", "noisy_rtp", "rtp", "udp", "write_pcap"]
+__all__ = ["Stamped", "frame", "noisy_rtp", "rtp", "udp", "write_pcap"]
 
 Stamped = tuple[int, bytes]
 """Nanoseconds since 1970, and a frame."""

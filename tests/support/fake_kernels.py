@@ -10,7 +10,9 @@ from twinnet.guest.kernel_build import patches
 
 __all__ = ["PARAMETERS", "configuration", "fake_kernel", "fake_source"]
 
-PARAMETERS = "rngseed=<number>\n    Draws ...\n\nttcost=<nanoseconds>\n\nttsyscall=<nanoseconds>\n"
+PARAMETERS = (
+    "rngseed=<number>\n    Draws ...\n    RNDCLEARPOOL ...\n\nttcost=<nanoseconds>\n\nttsyscall=<nanoseconds>\n"
+)
 RECIPE = patches()[0].parents[1]
 
 
@@ -57,7 +59,7 @@ def fake_source(folder: Path, version: str = "7.3.4", compile_: str = "", config
         "".join(f"{name} = {number}\n" for name, number in numbers.items())
         + "defconfig:\n\t@echo CONFIG_UML=y >$(O)/.config\n"
         + f"olddefconfig:\n\t@true {configure}\n"
-        + "linux:\n\t@echo '  CC      init/main.o'\n\t@grep -q rngseed= arch/um/os-Linux/util.c\n"
+        + "linux:\n\t@echo '  CC      init/main.o'\n\t@grep -q rngseed= arch/um/kernel/um_arch.c\n"
         + f"\t@true {compile_}\n\t@cp kernel.sh $(O)/linux\n"
     )
     return folder

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from fidelity_sources import SOURCES
 from twinnet.results.tables import table
@@ -78,35 +79,15 @@ class FluidLab:
                 | {"link_bytes": round(wire * 1514 / 1538), "wire_bytes": round(wire), "drops": 0, "backlog_bytes": 0}
             )
         rows = [
-            {
-                "flow": number,
-                "name": protocol,
-                "tool": "fluid",
-                "protocol": protocol,
-                "from_host": host,
-                "to_host": "h4",
-            }
+            {"flow": number, "name": protocol, "tool": "fluid", "protocol": protocol}
+            | {"from_host": host, "to_host": "h4"}
             | {"role": "client" if protocol == "http" else "sink", "start_s": 0.0}
             | {"end_s": udp_s if protocol == "udp" else tcp_s, "payload_bytes": totals[number]}
             | {"packets": totals[number] // 1470 if protocol == "udp" else None}
             | {"lost_packets": totals[number] // 20000 if protocol == "udp" else None}
             for number, (protocol, host) in enumerate(flows, 1)
         ]
-        p999_ns = {"valid": 60_000, "doubtful": 2_000_000, "invalid": 20_000_000}[self.verdict]
-        lateness = {"p50": 900, "p90": 4000, "p99": 20_000, "p999": p999_ns, "max": 2 * p999_ns, "mean": 1500.0}
-        record = {"elapsed_ps": round(tcp_s * 1e12), "handed_over": 100_000, "lateness_ns": lateness, "cores": 2}
-        record["sources"] = dict(SOURCES)
-        looks = [
-            {
-                "start_s": second * 0.5,
-                "length_s": 0.5,
-                "slipped_ms": 3.0 * second,
-                "lost_frames": second,
-                "steal_ms": 0.5,
-            }
-            | {"handed_over": 1000, "lateness_p99_ms": 0.1 * second, "lateness_max_ms": 1.0, "slips": 1}
-            for second in range(round(2 * tcp_s))
-        ]
+        record, looks = self._record(tcp_s), _looks(tcp_s)
         if specification.clock == "virtual":
             record = {"clock": "virtual", "elapsed_ps": round(tcp_s * 1e12), "events": 5000, "trace_hash": "0" * 16}
             looks = []
@@ -119,3 +100,17 @@ class FluidLab:
             {"fake": True},
             table("fidelity", looks),
         )
+
+    def _record(self, duration_s: float) -> dict[str, Any]:
+        p999_ns = {"valid": 60_000, "doubtful": 2_000_000, "invalid": 20_000_000}[self.verdict]
+        lateness = {"p50": 900, "p90": 4000, "p99": 20_000, "p999": p999_ns, "max": 2 * p999_ns, "mean": 1500.0}
+        record = {"elapsed_ps": round(duration_s * 1e12), "handed_over": 100_000, "lateness_ns": lateness, "cores": 2}
+        return {**record, "sources": dict(SOURCES)}
+
+
+def _looks(duration_s: float) -> list[dict[str, Any]]:
+    return [
+        {"start_s": second * 0.5, "length_s": 0.5, "slipped_ms": 3.0 * second, "lost_frames": second, "steal_ms": 0.5}
+        | {"handed_over": 1000, "lateness_p99_ms": 0.1 * second, "lateness_max_ms": 1.0, "slips": 1}
+        for second in range(round(2 * duration_s))
+    ]

@@ -1,4 +1,4 @@
-"""How often each test that is marked ``judged`` was made again, over the last runs of the tests.
+"""How often each test that is marked ``judged`` or ``quiet`` was made again, over the last runs of the tests.
 
 A file has a line of JSON for each run in which such tests ran: which ran, and how many of them were made again. A test
 that needs it in more than one of five of the last runs kept fails the run: it is the test that is wrong then, or what
@@ -35,7 +35,7 @@ class JudgedRun:
     moment
         Of its end, in UTC.
     again
-        How often each judged test that ran was made again; 0 where once was enough.
+        How often each such test that ran was made again; 0 where once was enough.
     """
 
     moment: str
@@ -81,7 +81,7 @@ def too_often(runs: Sequence[JudgedRun]) -> dict[str, str]:
 def main() -> None:
     """Print how often each test was made again."""
     runs = read(file())
-    print(f"{len(runs)} runs with judged tests are kept in {file()}")
+    print(f"{len(runs)} runs with judged or quiet tests are kept in {file()}")
     for test, (again, ran) in counts(runs).items():
         print(f"made again in {again} of {ran}: {test}")
 

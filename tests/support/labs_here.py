@@ -1,5 +1,6 @@
 """Whether labs on the wall clock can run on this machine."""
 
+import functools
 import json
 
 import pytest
@@ -9,6 +10,7 @@ from twinnet.network.network import Network
 __all__ = ["can_run_labs", "needs_a_lab"]
 
 
+@functools.cache
 def can_run_labs() -> bool:
     """Whether this machine permits labs; a fault of the lab itself must fail the tests, not skip them."""
     from twinnet import _core
@@ -17,6 +19,7 @@ def can_run_labs() -> bool:
     return judged({one["ability"]: one["ok"] for one in json.loads(_core.doctor())})
 
 
+@functools.cache
 def a_lab_can_run():
     network = Network()
     network.link(network.host("h1"), network.switch("s1"))

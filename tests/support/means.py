@@ -60,6 +60,10 @@ def _own_network() -> bool:
     return _works("unshare", "-n", "true")() if _root() else False
 
 
+def _slirp4netns() -> bool:
+    return shutil.which("slirp4netns") is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
+
+
 def _ordinary_users() -> bool:
     if not _root():
         return _works("unshare", "-U", "true")()
@@ -121,6 +125,9 @@ MEANS: dict[str, Means] = {
     "faucet": Means(
         r"Faucet is not installed", lambda: bool(os.environ.get("TWINNET_FAUCET") or shutil.which("faucet"))
     ),
+    "slirp4netns": Means(r"slirp4netns is not installed, or has no /dev/net/tun", _slirp4netns),
+    "podman": Means(r"podman is not installed, or may not run here", _works("podman", "info")),
+    "iptables": Means(r"iptables is not installed", _programs("iptables")),
     "ffmpeg": Means(r"ffmpeg.* not installed", _programs("ffmpeg")),
     "vlc": Means(r"(VLC|vlc).* not installed", _programs("vlc")),
     "tshark": Means(r"tshark.* not installed", _programs("tshark")),
@@ -136,6 +143,7 @@ MEANS: dict[str, Means] = {
         r"OpenSSH server and client are not installed",
         lambda: Path("/usr/sbin/sshd").exists() and shutil.which("ssh") is not None,
     ),
+    "frr": Means(r"FRR is not installed", lambda: Path("/usr/lib/frr/zebra").exists()),
     "vi": Means(r"\bvi is not installed", _programs("vi")),
     "top": Means(r"\btop is not installed", _programs("top")),
     "iproute2": Means(r"\b(ip|tc|unshare|nsenter) is not installed", _programs("ip", "tc", "unshare", "nsenter")),

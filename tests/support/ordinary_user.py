@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import twinnet
 
 NOBODY = 65534
@@ -97,6 +101,19 @@ class OrdinaryUser:
             timeout=120,
             check=False,
         )
+
+
+@contextlib.contextmanager
+def an_ordinary_user() -> Iterator[OrdinaryUser]:
+    """An ordinary user who may make user namespaces; the test skips where there is none."""
+    with tempfile.TemporaryDirectory(prefix="ordinary-") as folder:
+        try:
+            found = OrdinaryUser(Path(folder))
+        except CannotSwitch as reason:
+            pytest.skip(str(reason))
+        if found.call("unshare", "--user", "true").returncode != 0:
+            pytest.skip("this machine lets ordinary users make no user namespaces: see twinnet doctor")
+        yield found
 
 
 def _link(source: str, target: str) -> None:

@@ -4,6 +4,9 @@ A test that is marked ``judged`` and fails is made again, at most twice, when th
 last lab that it stopped, or the runs of its study. A lab that it used for something else before, or a doubtful run,
 gives no second chance. A failure that comes three times counts whatever the verdicts were. How often a test was made
 again is kept (`judged_runs.py`).
+
+A test that is marked ``quiet`` watches the wall clock of a machine that it has to itself. When it fails and the host of
+this virtual machine took more than `MOST_STOLEN` of the processors meanwhile, it had not, and is made again likewise.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from twinnet.errors import TwinnetError
 
 ATTEMPTS = 3
 """How often a test is made at most."""
+MOST_STOLEN = 0.03
+"""Of the time of all processors, over the whole of a test."""
+_STAT = Path("/proc/stat")
 
 
 def invalid_runs(results: Path) -> list[str]:
@@ -28,6 +34,31 @@ def invalid_runs(results: Path) -> list[str]:
         if fidelity.get("verdict", "valid") == "invalid":
             told.append(f"{path.parent.name} is invalid: {'; '.join(fidelity['reasons'])}")
     return told
+
+
+class Host:
+    """What the host of this virtual machine takes of its processors, from when this is made.
+
+    Parameters
+    ----------
+    stat
+        Linux's ``/proc/stat``.
+    """
+
+    def __init__(self, stat: Path = _STAT) -> None:
+        self._stat = stat
+        self._began = self._ticks()
+
+    def _ticks(self) -> tuple[int, int]:
+        """Stolen, and all. The guests' times, behind `steal`, are in those before it."""
+        ticks = [int(one) for one in self._stat.read_text().split("\n", 1)[0].split()[1:9]]
+        return ticks[7], sum(ticks)
+
+    def took(self) -> list[str]:
+        """Say that it took too much, if it did."""
+        stolen, every = (now - then for now, then in zip(self._ticks(), self._began, strict=True))
+        share = stolen / every if every else 0.0
+        return [f"the host took {share:.1%} of the processors"] if share > MOST_STOLEN else []
 
 
 @contextlib.contextmanager

@@ -12,33 +12,19 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import twinnet as tn
-from ordinary_user import CannotSwitch, OrdinaryUser
+from open_vswitch_here import needs_kernel, needs_ovs
+from ordinary_user import CannotSwitch, OrdinaryUser, an_ordinary_user
 from twinnet import _core
 from twinnet.errors import BadQueue, BadValue, LabError, NotAvailable
 from twinnet.network.topology_file import parse_network
-from twinnet.open_vswitch import find_programs
 
 HERE = Path(__file__).parents[1] / "support"
 
-
-def missing() -> str:
-    try:
-        find_programs()
-    except NotAvailable as error:
-        return str(error)
-    return ""
-
-
-needs_ovs = pytest.mark.skipif(bool(missing()), reason=missing() or "there")
-needs_kernel = pytest.mark.skipif(
-    not _core.kernel_has_open_vswitch(), reason="the kernel has no Open vSwitch datapath: modprobe openvswitch"
-)
 needs_os_ken = pytest.mark.skipif(
     importlib.util.find_spec("os_ken") is None, reason="os-ken is not installed: pip install os-ken"
 )
@@ -208,13 +194,7 @@ def test_ten_labs_with_the_same_names_run_side_by_side() -> None:
 
 @pytest.fixture
 def user() -> Iterator[OrdinaryUser]:
-    with tempfile.TemporaryDirectory(prefix="ordinary-") as folder:
-        try:
-            found = OrdinaryUser(Path(folder))
-        except CannotSwitch as reason:
-            pytest.skip(str(reason))
-        if found.call("unshare", "--user", "true").returncode != 0:
-            pytest.skip("this machine lets ordinary users make no user namespaces: see twinnet doctor")
+    with an_ordinary_user() as found:
         yield found
 
 

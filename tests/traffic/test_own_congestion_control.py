@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import twinnet as tn
+from study_networks import one_switch
 from twinnet.cli import run as command_line
 from twinnet.errors import BadValue, LabError, NotAvailable
 from twinnet.lab import Lab
@@ -163,12 +164,7 @@ title: A congestion control of our own
 question: Does it leave the queue empty?
 parameters:
   control: cubic
-network:
-  switches: {s1: }
-  hosts: {h1: , h2: }
-  links:
-    - {between: [h1, s1], rate: 1 Gbit}
-    - {between: [s1, h2], rate: 10 Mbit, delay: 10 ms}
+NETWORK
 factors:
   by:
     levels:
@@ -181,7 +177,7 @@ measurements:
   waiting: {of: backlog, ports: [s1 to h2], interval: 100 ms}
 repetitions: 1
 clock: virtual
-"""
+""".replace("NETWORK\n", one_switch("rate: 1 Gbit", "rate: 10 Mbit, delay: 10 ms"))
 MINE = """\
 import twinnet as tn
 

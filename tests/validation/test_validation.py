@@ -13,7 +13,7 @@ import twinnet as tn
 from click.testing import CliRunner
 from twinnet import _core
 from twinnet.cli.group import cli
-from twinnet.validation import (
+from twinnet_validation import (
     active_queues,
     confidence,
     fair_queues,
@@ -23,12 +23,12 @@ from twinnet.validation import (
     single_server,
     tcp_paths,
 )
-from twinnet.validation.figures import CUBIC_FIGURE, WAIT_FIGURE
-from twinnet.validation.law import Law
-from twinnet.validation.laws import LAWS
-from twinnet.validation.page import INTRODUCTION, page
-from twinnet.validation.port import Record, Source, constant, exponential, run_port
-from twinnet.validation.token_bucket import largest_burst_bytes
+from twinnet_validation.figures import CUBIC_FIGURE, WAIT_FIGURE
+from twinnet_validation.law import Law
+from twinnet_validation.laws import LAWS
+from twinnet_validation.page import INTRODUCTION, page
+from twinnet_validation.port import Record, Source, constant, exponential, run_port
+from twinnet_validation.token_bucket import largest_burst_bytes
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -11,7 +11,9 @@ use crate::clock::server::ClockServer;
 use crate::http::client::HttpClient;
 use crate::http::server::HttpServer;
 use crate::http::video::VideoClient;
-use crate::own::{OwnSink, OwnSinkConfig, OwnSource, OwnSourceConfig};
+use crate::own::{
+    OwnSink, OwnSinkConfig, OwnSource, OwnSourceConfig, OwnTcpSink, OwnTcpSinkConfig, OwnTcpSource, OwnTcpSourceConfig,
+};
 use crate::ping::Ping;
 use crate::rtp::sink::RtpSink;
 use crate::rtp::source::RtpSource;
@@ -57,6 +59,10 @@ pub enum AppConfig {
     OwnSource(Box<OwnSourceConfig>),
     /// The other end of it: counts datagrams, and may answer.
     OwnSink(OwnSinkConfig),
+    /// The end of an application over TCP that connects.
+    OwnTcpSource(Box<OwnTcpSourceConfig>),
+    /// The other end of it: counts what comes, and may answer.
+    OwnTcpSink(OwnTcpSinkConfig),
     /// Estimates available bandwidth.
     BandwidthProber(Box<BandwidthProberConfig>),
     /// Tells probers when their probes arrived.
@@ -82,6 +88,8 @@ impl AppConfig {
             Self::ClockServer(_) => ClockServerConfig::KIND,
             Self::OwnSource(_) => OwnSourceConfig::KIND,
             Self::OwnSink(_) => OwnSinkConfig::KIND,
+            Self::OwnTcpSource(_) => OwnTcpSourceConfig::KIND,
+            Self::OwnTcpSink(_) => OwnTcpSinkConfig::KIND,
             Self::BandwidthProber(_) => BandwidthProberConfig::KIND,
             Self::BandwidthListener(_) => BandwidthListenerConfig::KIND,
         }
@@ -106,6 +114,8 @@ impl AppConfig {
             Self::ClockServer(config) => config.validate(),
             Self::OwnSource(config) => config.validate(),
             Self::OwnSink(config) => config.validate(),
+            Self::OwnTcpSource(config) => config.validate(),
+            Self::OwnTcpSink(config) => config.validate(),
             Self::BandwidthProber(config) => config.validate(),
             Self::BandwidthListener(config) => config.validate(),
         }
@@ -130,6 +140,8 @@ impl AppConfig {
             Self::ClockServer(config) => Box::new(ClockServer::new(config.clone())),
             Self::OwnSource(config) => Box::new(OwnSource::new(*config)),
             Self::OwnSink(config) => Box::new(OwnSink::new(config)),
+            Self::OwnTcpSource(config) => Box::new(OwnTcpSource::new(*config)),
+            Self::OwnTcpSink(config) => Box::new(OwnTcpSink::new(config)),
             Self::BandwidthProber(config) => Box::new(BandwidthProber::new(*config)),
             Self::BandwidthListener(config) => Box::new(BandwidthListener::new(config)),
         }

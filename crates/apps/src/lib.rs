@@ -4,6 +4,9 @@
 //! clock and on real sockets in a namespace: an app never reads a clock, opens a socket or sleeps. [`AppConfig`]
 //! describes one, checks the description and builds it.
 
+#[macro_use]
+mod settings;
+
 mod account;
 mod bandwidth;
 mod check;
@@ -42,10 +45,11 @@ pub use account::samples::Samples;
 pub use account::summary::{Summary, SummaryReport};
 pub use account::tcp_info::{TcpInfo, TcpInfoReport};
 pub use account::video_report::{PlayedAt, VideoReport};
-pub use bandwidth::estimator::Probing;
+pub use bandwidth::estimator::{Estimator as BandwidthEstimator, Probing, Step as BandwidthStep};
 pub use bandwidth::framing::Framing;
 pub use bandwidth::message::Message as BandwidthMessage;
 pub use bandwidth::method::Method as BandwidthMethod;
+pub use bandwidth::own::{register as register_bandwidth_method, OwnMethodConfig};
 pub use bandwidth::prober_config::{BandwidthListenerConfig, BandwidthProberConfig};
 pub use bandwidth::replay::replay as replay_bandwidth;
 pub use check::ConfigError;

@@ -19,6 +19,22 @@ pub fn tcp(host: &mut dyn Host, port: u16) -> Result<Vec<SocketId>, HostError> {
     open_both(host, |host, v6| host.tcp_listen(port, v6))
 }
 
+/// As [`tcp`], where what is accepted has this congestion control.
+///
+/// # Errors
+/// As [`tcp`], and as [`Host::set_congestion_control`]; no listener is left then.
+pub fn tcp_with(host: &mut dyn Host, port: u16, congestion_control: Option<&str>) -> Result<(), HostError> {
+    let listeners = tcp(host, port)?;
+    let Some(name) = congestion_control else { return Ok(()) };
+    for listener in &listeners {
+        if let Err(error) = host.set_congestion_control(*listener, name) {
+            listeners.iter().for_each(|listener| host.close(*listener));
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
 /// Opens a socket of each family. A host without IPv6 is content with IPv4.
 fn open_both(
     host: &mut dyn Host,

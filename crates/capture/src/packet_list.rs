@@ -35,6 +35,8 @@ struct Row {
     source: String,
     destination: String,
     protocol: String,
+    /// Of TCP and UDP: the sender's port, then the receiver's.
+    ports: Option<(u16, u16)>,
     length: u32,
     info: String,
 }
@@ -67,6 +69,7 @@ impl PacketList {
             source: String::new(),
             destination: String::new(),
             protocol: String::new(),
+            ports: None,
             length: record.original_length,
             info: String::new(),
         };
@@ -98,6 +101,12 @@ impl PacketList {
         row.source = address(layer.v6, layer.source).to_string();
         row.destination = address(layer.v6, layer.destination).to_string();
         row.protocol = protocol_name(&layer);
+        row.ports = match layer.transport {
+            Transport::Udp { source, destination, .. } | Transport::Tcp { source, destination, .. } => {
+                Some((source, destination))
+            }
+            Transport::None => None,
+        };
         row.info = tunnels.concat() + &self.info(&layer);
     }
 
@@ -146,12 +155,15 @@ impl PacketList {
             _ => MISSING,
         };
         let rows = || self.rows.iter();
+        let port = |of: fn((u16, u16)) -> u16| rows().map(move |row| row.ports.map_or(MISSING, |both| of(both).into()));
         table.count("packet", rows().map(|row| row.number));
         table.whole("time_ns", rows().map(|row| row.time_ns));
         table.whole("since_start_ns", rows().map(|row| since(row.time_ns)));
         table.text("source", rows().map(|row| row.source.clone()));
         table.text("destination", rows().map(|row| row.destination.clone()));
         table.text("protocol", rows().map(|row| row.protocol.clone()));
+        table.whole("source_port", port(|(source, _)| source));
+        table.whole("destination_port", port(|(_, destination)| destination));
         table.count("length", rows().map(|row| u64::from(row.length)));
         table.text("info", rows().map(|row| row.info.clone()));
         table
@@ -342,6 +354,9 @@ mod tests {
         );
         assert_eq!(texts(&list, "source")[..2], ["02:00:00:00:00:01", "10.0.0.1"]);
         assert_eq!(texts(&list, "destination")[..2], ["Broadcast", "10.0.0.2"]);
+        let wholes = |column| list.table(Some(0)).column(column).cloned();
+        let ports = |of_udp| Some(Column::Whole(vec![MISSING, MISSING, of_udp, MISSING, MISSING]));
+        assert_eq!((wholes("source_port"), wholes("destination_port")), (ports(4000), ports(53)));
     }
 
     #[test]

@@ -74,10 +74,11 @@ impl Analysis {
         })
     }
 
-    fn remarks(&self) -> Vec<String> {
+    /// What was passed over, each with how many there were.
+    fn passed_over(&self) -> [(u64, String); 10] {
         let whole = &self.whole;
         let kept = self.conversations.all.len();
-        let counted = [
+        [
             (
                 whole.other_link,
                 format!("packets have a link type that is not looked into ({}); they are in no table", whole.last_link),
@@ -121,8 +122,13 @@ impl Analysis {
                 self.rtp_packets.as_ref().map_or(0, |rows| rows.not_kept),
                 "packets of RTP are beyond those whose own numbers are kept".to_owned(),
             ),
-        ];
-        let mut remarks: Vec<String> = counted
+        ]
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let whole = &self.whole;
+        let mut remarks: Vec<String> = self
+            .passed_over()
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, text)| format!("{count} {text}"))

@@ -50,6 +50,8 @@ pub mod theory;
 mod tree;
 mod tunnel;
 
+pub use event::{Class, Event};
+
 pub use engine::{
     BuildError, Coalescing, ControlOutput, DirectionChange, Fabric, LinkId, NodeId, PortCounters, PortId, Samples, Way,
     World, DEFAULT_QUEUE_FRAMES, HOP_LIMIT, MOST_SAMPLES,

@@ -61,12 +61,18 @@ impl ImpairConfig {
         check_probability("corrupt", self.corrupt)
     }
 
+    /// Returns `true` if it loses frames.
+    #[must_use]
+    pub fn is_lossy(&self) -> bool {
+        self.loss.as_ref().is_some_and(|loss| !loss.is_transparent())
+    }
+
     /// Returns `true` if frames pass as if there were none of this: trains need not be cut then.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.duplicate == 0.0
             && self.corrupt == 0.0
-            && self.loss.as_ref().is_none_or(LossConfig::is_transparent)
+            && !self.is_lossy()
             && self.jitter.as_ref().is_none_or(JitterConfig::is_transparent)
     }
 }
@@ -96,7 +102,6 @@ pub struct Fate {
 /// The impairments of one direction at work. The fabric asks once for each frame.
 pub struct Impairments {
     transparent: bool,
-    reorder: bool,
     loss: Loss,
     jitter: Jitter,
     duplicate: f64,
@@ -114,7 +119,6 @@ impl Impairments {
         config.validate()?;
         Ok(Self {
             transparent: config.is_transparent(),
-            reorder: config.reorder,
             loss: Loss::new(config.loss.clone(), branch(&mut rng)),
             jitter: Jitter::new(config.jitter.clone(), branch(&mut rng)),
             duplicate: config.duplicate,
@@ -132,7 +136,6 @@ impl Impairments {
     pub fn reconfigure(&mut self, config: &ImpairConfig) -> Result<(), ImpairError> {
         config.validate()?;
         self.transparent = config.is_transparent();
-        self.reorder = config.reorder;
         self.loss.reconfigure(config.loss.clone());
         self.jitter.reconfigure(config.jitter.clone());
         self.duplicate = config.duplicate;
@@ -144,12 +147,6 @@ impl Impairments {
     #[must_use]
     pub fn is_transparent(&self) -> bool {
         self.transparent
-    }
-
-    /// Returns `true` if a frame may overtake those before it.
-    #[must_use]
-    pub fn reorders(&self) -> bool {
-        self.reorder
     }
 
     /// Returns the fate of the next frame.

@@ -10,7 +10,7 @@ use twinnet_queue::QueueConfig;
 use twinnet_switch::{Switch, SwitchConfig};
 use twinnet_units::{Duration, Time};
 
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::network::{self, HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
 use super::outside;
 use super::requests::not_a_switch;
@@ -135,7 +135,7 @@ fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> boo
         };
         let (Some(a), Some(b)) = (port(&link.a), port(&link.b)) else {
             let message = format!("link {} - {}: no such port", link.a.node, link.b.node);
-            return Err(LabError::new("UnknownPort", message, "name nodes and ports that are described"));
+            return Err(LabError::new(ErrorName::UnknownPort, message, "name nodes and ports that are described"));
         };
         let forth = DirectionConfig { tunnel: link.tunnel, ..link.ab.clone() };
         let back = DirectionConfig { tunnel: link.tunnel, ..link.ba.clone() };
@@ -143,13 +143,13 @@ fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> boo
         assembly
             .fabric
             .join((a, forth, a_queue), (b, back, b_queue), u64::from(link.mtu))
-            .map_err(|error| LabError::new("BadLink", error.to_string(), ""))?;
+            .map_err(|error| LabError::new(ErrorName::BadLink, error.to_string(), ""))?;
         if !link.up {
             let down = || DirectionChange { config: None, up: Some(false) };
             assembly
                 .fabric
                 .change_at(Time::ZERO, vec![(a, down()), (b, down())])
-                .map_err(|error| LabError::new("BadLink", error.to_string(), ""))?;
+                .map_err(|error| LabError::new(ErrorName::BadLink, error.to_string(), ""))?;
         }
         assembly.names.links.push((a, b));
         assembly.names.link_ends.push((link.a.node.clone(), link.b.node.clone()));
@@ -287,11 +287,17 @@ fn add_switch(
         queues.push(checked_queue(port.queue.as_ref(), &port.name)?);
     }
     assembly.names.ports_of_node.push(ports);
+    assembly.fabric.with_switch(node, |switch, _| {
+        for port in &described.ports {
+            switch.set_port_vlans(port.number, port.vlans.clone());
+        }
+        switch.set_mirrors(described.mirrors.clone());
+    });
     for (position, flow) in described.flows.iter().enumerate() {
         assembly.fabric.with_switch(node, |switch, now| switch.add_flow(flow, now)).unwrap_or(Ok(())).map_err(
             |error| {
                 let message = format!("{}: flow {}: {error}", described.name, position + 1);
-                LabError::new("BadFlow", message, "write it as for ovs-ofctl add-flow")
+                LabError::new(ErrorName::BadFlow, message, "write it as for ovs-ofctl add-flow")
             },
         )?;
     }
@@ -318,7 +324,11 @@ impl Assembly {
 /// `BadQueue` with what is wrong.
 pub(super) fn check_queue(config: &QueueConfig, name: &str) -> Result<(), LabError> {
     config.build().map(|_| ()).map_err(|error| {
-        LabError::new("BadQueue", format!("queue at {name}: {error}"), "see the reference of queue disciplines")
+        LabError::new(
+            ErrorName::BadQueue,
+            format!("queue at {name}: {error}"),
+            "see the reference of queue disciplines",
+        )
     })
 }
 

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 
 /// Defines a type of which each field is read by its name on the wire, and told with its type and meaning.
 macro_rules! described {
@@ -75,20 +75,22 @@ impl Fields<'_> {
         let Some(name) = self.fields.keys().next() else { return Ok(()) };
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let message = format!("{}: there is no field {name:?}; there are {known}", self.request);
-        Err(LabError::new("BadRequest", message, REMEDY))
+        Err(LabError::new(ErrorName::BadRequest, message, REMEDY))
     }
 }
 
 const REMEDY: &str = "docs/reference/lab-protocol.md tells the fields";
 
 /// The name of the refusal of a field that cannot be read.
-fn refusal_of(request: &str, field: &str) -> &'static str {
+fn refusal_of(request: &str, field: &str) -> ErrorName {
     match (request, field) {
-        ("app.start", "app") => "BadApp",
-        ("queues.set", "queue") => "BadQueue",
-        ("link.set" | "schedule", "set") => "BadLink",
-        ("capture.start", "limit_bytes" | "snap" | "direction" | "ring") | ("start", "options") => "InvalidOption",
-        _ => "BadRequest",
+        ("app.start", "app") => ErrorName::BadApp,
+        ("queues.set", "queue") => ErrorName::BadQueue,
+        ("link.set" | "schedule", "set") => ErrorName::BadLink,
+        ("capture.start", "limit_bytes" | "snap" | "direction" | "ring") | ("start", "options") => {
+            ErrorName::InvalidOption
+        }
+        _ => ErrorName::BadRequest,
     }
 }
 

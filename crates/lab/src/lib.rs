@@ -12,6 +12,7 @@ pub mod outside;
 pub mod partition;
 pub mod protocol;
 pub mod requests;
+mod trace_file;
 pub mod tunnel_end;
 mod virtual_capture;
 mod virtual_control;
@@ -20,7 +21,7 @@ mod virtual_time;
 pub mod vocabulary;
 
 pub use assemble::{assemble, assemble_part, Bodies, Names, RunningNetwork};
-pub use error::LabError;
+pub use error::{ErrorName, LabError};
 pub use model_apps::{unknown_host, ModelApps};
 pub use virtual_control::ControlMessage;
 pub use virtual_lab::VirtualLab;

@@ -3,7 +3,7 @@
 use twinnet_fabric::{NodeId, World};
 
 use super::assemble::RunningNetwork;
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::protocol::{Answer, AppReports, AppRow, AppStart, Reply};
 
 /// The host that each app of a lab's model hosts runs on; its number is its place, counted from `first`.
@@ -105,7 +105,7 @@ impl ModelApps {
         let place = number.checked_sub(self.first).and_then(|place| self.placed.get(place as usize));
         place.ok_or_else(|| {
             let message = format!("there is no app {number}; {} were started", self.placed.len());
-            LabError::new("UnknownApp", message, "use the number that app.start gave")
+            LabError::new(ErrorName::UnknownApp, message, "use the number that app.start gave")
         })
     }
 }
@@ -113,5 +113,9 @@ impl ModelApps {
 /// The refusal of a request that names the unknown host `name`; `known` are those that there are.
 pub fn unknown_host<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> LabError {
     let known: Vec<&str> = known.take(20).collect();
-    LabError::new("UnknownHost", format!("there is no host {name:?}"), format!("hosts are {}", known.join(", ")))
+    LabError::new(
+        ErrorName::UnknownHost,
+        format!("there is no host {name:?}"),
+        format!("hosts are {}", known.join(", ")),
+    )
 }

@@ -9,7 +9,7 @@ use twinnet_packet::MacAddress;
 use twinnet_queue::QueueConfig;
 
 use super::assemble::{checked_queue, switch_port_mac, RunningNetwork};
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchSpec};
 
 /// An existing interface of the machine: what it receives enters the network, and what the network sends to it
@@ -123,9 +123,11 @@ impl SwitchSpec {
         let Some(config) = checked_queue(described, name)? else { return Ok(default_queue()) };
         match (self.datapath, &config) {
             (Datapath::System, QueueConfig::Htb { .. }) => Ok(default_queue()),
-            (Datapath::System | Datapath::Netdev, config) if has_classes(config) => {
-                Err(LabError::new("BadQueue", format!("queue at {name}: {}", self.no_classes()), CLASSES_REMEDY))
-            }
+            (Datapath::System | Datapath::Netdev, config) if has_classes(config) => Err(LabError::new(
+                ErrorName::BadQueue,
+                format!("queue at {name}: {}", self.no_classes()),
+                CLASSES_REMEDY,
+            )),
             _ => Ok(config),
         }
     }
@@ -145,7 +147,7 @@ impl SwitchSpec {
         }
         if self.delay > twinnet_units::Duration::ZERO {
             let message = format!("switch {:?} is Open vSwitch: its processing delay cannot be set", self.name);
-            return Err(LabError::new("InvalidNetwork", message, "give the delay to its links"));
+            return Err(LabError::new(ErrorName::InvalidNetwork, message, "give the delay to its links"));
         }
         self.ports.iter().try_for_each(|port| self.fabric_queue(port.queue.as_ref(), &port.name).map(|_| ()))
     }
@@ -169,7 +171,7 @@ fn has_classes(config: &QueueConfig) -> bool {
 pub(super) fn refuse_on_virtual_clock(spec: &NetworkSpec) -> Result<(), LabError> {
     let interfaces: Vec<&str> = spec.interfaces().map(|(_, interface)| interface.name.as_str()).collect();
     let switches: Vec<&str> = spec.open_vswitches().map(|(_, switch)| switch.name.as_str()).collect();
-    let refuse = |message: String, remedy: &str| Err(LabError::new("WallClockOnly", message, remedy));
+    let refuse = |message: String, remedy: &str| Err(LabError::new(ErrorName::WallClockOnly, message, remedy));
     if !interfaces.is_empty() {
         let message = format!(
             "the virtual clock cannot drive interfaces of the machine: {} would be some",
@@ -247,7 +249,7 @@ mod tests {
     fn the_virtual_clock_refuses_both_by_name() {
         let refuse = |described: &Value| {
             let spec = NetworkSpec::from_json(described).unwrap();
-            assemble(spec, Bodies::Models).err().map(|error| (error.name, error.message)).unwrap()
+            assemble(spec, Bodies::Models).err().map(|error| (error.name.to_string(), error.message)).unwrap()
         };
         let mut described = network();
         assert_eq!(

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use twinnet_fabric::{DirectionChange, NodeId, PortCounters, PortId, Samples, World};
+use twinnet_packet::{Frame, MacAddress};
 use twinnet_queue::QueueConfig;
 use twinnet_switch::Switch;
 use twinnet_units::{Duration, Time};
 
 use super::assemble::{check_queue, RunningNetwork};
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::protocol::{
-    Answer, DirectionRow, LinkName, LinkRow, LinkSet, LinkWay, PortName, PortRow, QueuesSet, Reply, Request,
-    SamplesStart, SamplesTold, Schedule,
+    Answer, DirectionRow, Follow, FollowedFrame, FollowedOutput, LearntRow, LinkCounters, LinkName, LinkRow, LinkSet,
+    LinkWay, PortName, PortRow, QueuesSet, Reply, Request, SamplesStart, SamplesTold, Schedule,
 };
 
 /// Answers a request about the network itself; another request comes back.
@@ -24,9 +25,14 @@ pub fn answer(at: &mut RunningNetwork, request: Request, world: &mut dyn World) 
         Request::FlowsAdd(asked) => add_flows(at, &asked.switch, &asked.flows),
         Request::FlowsDelete(asked) => delete_flows(at, &asked.switch, asked.matching.as_deref().unwrap_or_default()),
         Request::FlowsDump(asked) => dump_flows(at, &asked.switch),
+        Request::Learnt(asked) => learnt(at, &asked.switch),
+        Request::Groups(asked) => groups(at, &asked.switch),
+        Request::LearntForget(asked) => forget_learnt(at, &asked.switch),
+        Request::Follow(asked) => follow(at, &asked),
         Request::QueuesSet(asked) => set_queue(at, &asked, world),
         Request::LinkSet(asked) => set_link(at, &asked, world),
         Request::Links(_) => Ok(links(at)),
+        Request::LinksCounters(_) => Ok(link_counters(at)),
         Request::Ports(_) => Ok(ports(at)),
         Request::SamplesStart(asked) => start_samples(at, &asked),
         Request::SamplesRead(asked) => read_samples(at, asked.sampler),
@@ -39,12 +45,16 @@ pub fn answer(at: &mut RunningNetwork, request: Request, world: &mut dyn World) 
 /// The refusal of a request that lacks `what` beside it, such as a descriptor.
 #[must_use]
 pub fn missing(what: &str, kind: &str) -> LabError {
-    LabError::new("BadRequest", format!("the request needs {what:?}, {kind}"), "see the protocol")
+    LabError::new(ErrorName::BadRequest, format!("the request needs {what:?}, {kind}"), "see the protocol")
 }
 
 fn node(at: &RunningNetwork, name: &str) -> Result<NodeId, LabError> {
     at.names.nodes.get(name).copied().ok_or_else(|| {
-        LabError::new("UnknownNode", format!("there is no node {name:?} in this lab"), "see `nodes` for the names")
+        LabError::new(
+            ErrorName::UnknownNode,
+            format!("there is no node {name:?} in this lab"),
+            "see `nodes` for the names",
+        )
     })
 }
 
@@ -55,7 +65,7 @@ fn node(at: &RunningNetwork, name: &str) -> Result<NodeId, LabError> {
 pub fn port(at: &RunningNetwork, name: &str) -> Result<PortId, LabError> {
     at.names.ports.get(name).copied().ok_or_else(|| {
         let remedy = "ports are named like s1-eth1; see `ports` for the names";
-        LabError::new("UnknownPort", format!("there is no port {name:?} in this lab"), remedy)
+        LabError::new(ErrorName::UnknownPort, format!("there is no port {name:?} in this lab"), remedy)
     })
 }
 
@@ -64,9 +74,9 @@ pub fn port(at: &RunningNetwork, name: &str) -> Result<PortId, LabError> {
 pub fn not_a_switch(at: &RunningNetwork, name: &str) -> LabError {
     if at.spec.open_vswitches().any(|(_, switch)| switch.name == name) {
         let message = format!("{name:?} is Open vSwitch, and the lab does not speak with it");
-        return LabError::new("OpenVswitch", message, "spawn ovs-ofctl in the host \".ovs\" instead");
+        return LabError::new(ErrorName::OpenVswitch, message, "spawn ovs-ofctl in the host \".ovs\" instead");
     }
-    LabError::new("NotASwitch", format!("{name:?} is not a switch"), "name a switch; see `nodes`")
+    LabError::new(ErrorName::NotASwitch, format!("{name:?} is not a switch"), "name a switch; see `nodes`")
 }
 
 fn add_flows(at: &mut RunningNetwork, name: &str, lines: &[String]) -> Answer {
@@ -84,7 +94,7 @@ fn add_flows(at: &mut RunningNetwork, name: &str, lines: &[String]) -> Answer {
         None => Err(not_a_switch(at, name)),
         Some(Ok(())) => Ok(Reply::Done {}),
         Some(Err((position, error))) => {
-            Err(LabError::new("BadFlow", format!("flow {}: {error}", position + 1), "no flow was added"))
+            Err(LabError::new(ErrorName::BadFlow, format!("flow {}: {error}", position + 1), "no flow was added"))
         }
     }
 }
@@ -94,13 +104,57 @@ fn delete_flows(at: &mut RunningNetwork, name: &str, line: &str) -> Answer {
     match at.fabric.with_switch(switch, |switch, now| switch.delete_flows(line, now)) {
         None => Err(not_a_switch(at, name)),
         Some(Ok(deleted)) => Ok(Reply::Deleted { deleted }),
-        Some(Err(error)) => Err(LabError::new("BadFlow", error.to_string(), "no flow was deleted")),
+        Some(Err(error)) => Err(LabError::new(ErrorName::BadFlow, error.to_string(), "no flow was deleted")),
     }
 }
 
+fn a_switch<'a>(at: &'a RunningNetwork, name: &str) -> Result<&'a Switch, LabError> {
+    at.fabric.switch(node(at, name)?).ok_or_else(|| not_a_switch(at, name))
+}
+
 fn dump_flows(at: &RunningNetwork, name: &str) -> Answer {
-    let switch = at.fabric.switch(node(at, name)?).ok_or_else(|| not_a_switch(at, name))?;
+    let switch = a_switch(at, name)?;
     Ok(Reply::Flows(switch.dump_flows(at.fabric.now())))
+}
+
+fn learnt(at: &RunningNetwork, name: &str) -> Answer {
+    let rows = a_switch(at, name)?.learnt(at.fabric.now()).into_iter().map(|one| LearntRow {
+        port: one.port,
+        vlan: one.vlan,
+        mac: MacAddress(one.mac),
+        age_ps: one.age,
+    });
+    Ok(Reply::Learnt(rows.collect()))
+}
+
+fn groups(at: &RunningNetwork, name: &str) -> Answer {
+    let (switch, now) = (a_switch(at, name)?, at.fabric.now());
+    Ok(Reply::Groups { groups: switch.groups(now), meters: switch.meters(now) })
+}
+
+fn forget_learnt(at: &mut RunningNetwork, name: &str) -> Answer {
+    let switch = node(at, name)?;
+    let forgotten = at.fabric.with_switch(switch, |switch, _| switch.forget_learnt());
+    forgotten.map(|deleted| Reply::Deleted { deleted }).ok_or_else(|| not_a_switch(at, name))
+}
+
+fn follow(at: &RunningNetwork, asked: &Follow) -> Answer {
+    let byte = |place: usize| u8::from_str_radix(asked.frame.get(place..place + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..asked.frame.len()).step_by(2).map(byte).collect();
+    let bytes = bytes.filter(|bytes| bytes.len() >= 14).ok_or_else(|| {
+        LabError::new(
+            ErrorName::BadFrame,
+            "the frame is no hexadecimal text of at least an Ethernet header",
+            "two digits a byte",
+        )
+    })?;
+    let followed = a_switch(at, &asked.switch)?.follow(asked.in_port, Frame::new(bytes), at.fabric.now());
+    let outputs = followed.outputs.into_iter().map(|output| FollowedOutput {
+        port: output.port,
+        queue: output.frame.queue,
+        frame: output.frame.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    });
+    Ok(Reply::Followed(FollowedFrame { steps: followed.steps, outputs: outputs.collect() }))
 }
 
 /// The port that is named by its interface name, or by its node and its index there.
@@ -110,7 +164,7 @@ fn queue_port(at: &RunningNetwork, asked: &QueuesSet) -> Result<PortId, LabError
         (PortName::Index(index), Some(_)) => *index,
         _ => {
             let message = "a port is named by its interface name alone, or by its node and its index there";
-            return Err(LabError::new("BadRequest", message, "see `ports` for the names"));
+            return Err(LabError::new(ErrorName::BadRequest, message, "see `ports` for the names"));
         }
     };
     let name = asked.node.as_deref().unwrap_or_default();
@@ -119,7 +173,7 @@ fn queue_port(at: &RunningNetwork, asked: &QueuesSet) -> Result<PortId, LabError
     let ports = at.names.ports_of_node.get(position).map_or(&[][..], Vec::as_slice);
     ports.get(index).copied().ok_or_else(|| {
         let message = format!("{name:?} has {} ports; there is no port {index}", ports.len());
-        LabError::new("UnknownPort", message, "ports of a node are counted from 0")
+        LabError::new(ErrorName::UnknownPort, message, "ports of a node are counted from 0")
     })
 }
 
@@ -133,7 +187,7 @@ fn set_queue(at: &mut RunningNetwork, asked: &QueuesSet, world: &mut dyn World) 
     };
     at.fabric
         .set_queue(port, &queue, world)
-        .map_err(|error| LabError::new("BadQueue", error.to_string(), "the old queue stays"))?;
+        .map_err(|error| LabError::new(ErrorName::BadQueue, error.to_string(), "the old queue stays"))?;
     Ok(Reply::Done {})
 }
 
@@ -144,7 +198,7 @@ fn link(at: &RunningNetwork, name: LinkName<'_>) -> Result<(PortId, PortId), Lab
         LinkName::Number(index) => {
             return at.names.links.get(index).copied().ok_or_else(|| {
                 let message = format!("there is no link {index}; there are {}", at.names.links.len());
-                LabError::new("UnknownLink", message, "links are counted from 0; see `links`")
+                LabError::new(ErrorName::UnknownLink, message, "links are counted from 0; see `links`")
             });
         }
     };
@@ -159,12 +213,14 @@ fn link(at: &RunningNetwork, name: LinkName<'_>) -> Result<(PortId, PortId), Lab
     });
     match (found.next(), found.next()) {
         (Some(ports), None) => Ok(ports),
-        (None, _) => {
-            Err(LabError::new("UnknownLink", format!("there is no link between {a:?} and {b:?}"), "see `links`"))
-        }
+        (None, _) => Err(LabError::new(
+            ErrorName::UnknownLink,
+            format!("there is no link between {a:?} and {b:?}"),
+            "see `links`",
+        )),
         (Some(_), Some(_)) => {
             let message = format!("there are several links between {a:?} and {b:?}");
-            Err(LabError::new("AmbiguousLink", message, "name the link by its number; see `links`"))
+            Err(LabError::new(ErrorName::AmbiguousLink, message, "name the link by its number; see `links`"))
         }
     }
 }
@@ -178,7 +234,7 @@ fn link_changes(at: &RunningNetwork, asked: &LinkSet) -> Result<Vec<(PortId, Dir
         LinkWay::Both => vec![a, b],
     };
     let change = |port: PortId| {
-        let refuse = |why: String| LabError::new("BadLink", why, "nothing was changed");
+        let refuse = |why: String| LabError::new(ErrorName::BadLink, why, "nothing was changed");
         let (before, _) = at.fabric.direction_config(port).ok_or_else(|| refuse("the port has no link".into()))?;
         let config = asked.set.applied_to(before);
         config.impair.validate().map_err(|error| refuse(error.to_string()))?;
@@ -191,7 +247,7 @@ fn set_link(at: &mut RunningNetwork, asked: &LinkSet, world: &mut dyn World) -> 
     for (port, change) in link_changes(at, asked)? {
         at.fabric
             .change(port, change, world)
-            .map_err(|error| LabError::new("BadLink", error.to_string(), "nothing was changed"))?;
+            .map_err(|error| LabError::new(ErrorName::BadLink, error.to_string(), "nothing was changed"))?;
     }
     Ok(Reply::Done {})
 }
@@ -200,7 +256,7 @@ fn schedule(at: &mut RunningNetwork, asked: &Schedule) -> Answer {
     let changes = link_changes(at, &asked.set)?;
     at.fabric
         .change_at(asked.at, changes)
-        .map_err(|error| LabError::new("BadLink", error.to_string(), "nothing was scheduled"))?;
+        .map_err(|error| LabError::new(ErrorName::BadLink, error.to_string(), "nothing was scheduled"))?;
     Ok(Reply::Done {})
 }
 
@@ -217,18 +273,24 @@ pub fn schedule_described(at: &mut RunningNetwork) -> Result<(), LabError> {
     Ok(())
 }
 
+fn direction(at: &RunningNetwork, port: PortId) -> DirectionRow {
+    let (config, up) = at.fabric.direction_config(port).unzip();
+    DirectionRow {
+        port: at.names.port_names[port.0 as usize].clone(),
+        up,
+        config: config.cloned(),
+        counters: at.fabric.counters(port),
+    }
+}
+
+fn link_counters(at: &RunningNetwork) -> Reply {
+    let rows = at.names.links.iter().flat_map(|&(a, b)| [direction(at, a), direction(at, b)]);
+    Reply::LinkCounters(LinkCounters::of(rows.collect()))
+}
+
 fn links(at: &RunningNetwork) -> Reply {
-    let direction = |port: PortId| {
-        let (config, up) = at.fabric.direction_config(port).unzip();
-        DirectionRow {
-            port: at.names.port_names[port.0 as usize].clone(),
-            up,
-            config: config.cloned(),
-            counters: at.fabric.counters(port),
-        }
-    };
     let rows = at.names.links.iter().zip(&at.names.link_ends).enumerate().map(|(link, (&(a, b), ends))| {
-        let (ab, ba) = (direction(a), direction(b));
+        let (ab, ba) = (direction(at, a), direction(at, b));
         LinkRow { link, a: ends.0.clone(), b: ends.1.clone(), ab, ba }
     });
     Reply::Links(rows.collect())
@@ -254,7 +316,11 @@ fn start_samples(at: &mut RunningNetwork, asked: &SamplesStart) -> Answer {
 pub fn start_samples_at(at: &mut RunningNetwork, asked: &SamplesStart, begin: Time) -> Answer {
     let interval = asked.interval;
     if interval < Duration::from_us(1) {
-        return Err(LabError::new("BadRequest", format!("an interval of {interval} is too short"), "at least 1 us"));
+        return Err(LabError::new(
+            ErrorName::BadRequest,
+            format!("an interval of {interval} is too short"),
+            "at least 1 us",
+        ));
     }
     let ports = asked.ports.iter().map(|name| port(at, name)).collect::<Result<Vec<_>, _>>()?;
     Ok(Reply::Sampler { sampler: at.fabric.sample_ports_from(begin, interval, &ports) })
@@ -271,7 +337,7 @@ fn stop_samples(at: &mut RunningNetwork, sampler: u32) -> Answer {
 }
 
 fn unknown_sampler(sampler: u32) -> LabError {
-    LabError::new("UnknownSampler", format!("no sampler {sampler} runs"), "a sampler that was stopped is gone")
+    LabError::new(ErrorName::UnknownSampler, format!("no sampler {sampler} runs"), "a sampler that was stopped is gone")
 }
 
 type Column = (&'static str, fn(&PortCounters) -> u64);

@@ -8,7 +8,7 @@ use twinnet_fabric::{TunnelConfig, DEFAULT_QUEUE_FRAMES};
 use twinnet_queue::QueueConfig;
 
 use super::assemble::checked_queue;
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::network::{NetworkSpec, NodeSpec};
 
 /// A tunnel to another speaker of GRE or VXLAN.
@@ -50,7 +50,8 @@ const fn vxlan_port() -> u16 {
 
 impl TunnelEndSpec {
     pub(super) fn check(&self) -> Result<(), LabError> {
-        let refuse = |why: String| Err(LabError::new("InvalidNetwork", format!("tunnel {:?}: {why}", self.name), ""));
+        let refuse =
+            |why: String| Err(LabError::new(ErrorName::InvalidNetwork, format!("tunnel {:?}: {why}", self.name), ""));
         if self.ports.len() > 1 {
             return refuse(format!("it has {} ports; one link can end at a tunnel", self.ports.len()));
         }
@@ -97,7 +98,7 @@ pub(super) fn refuse_on_virtual_clock(spec: &NetworkSpec) -> Result<(), LabError
     let message = format!("the virtual clock has no underlay for tunnels to other speakers: {}", names.join(", "));
     let remedy =
         "use the wall clock (net.emulate()), or describe both sides in one network and join them with link(tunnel=...)";
-    Err(LabError::new("WallClockOnly", message, remedy))
+    Err(LabError::new(ErrorName::WallClockOnly, message, remedy))
 }
 
 #[cfg(test)]

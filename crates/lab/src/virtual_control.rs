@@ -7,7 +7,7 @@ use twinnet_fabric::{NodeId, World};
 use twinnet_switch::control::Peer;
 
 use super::assemble::RunningNetwork;
-use super::error::LabError;
+use super::error::{ErrorName, LabError};
 use super::protocol::{Answer, ControllerOpen, ControllerRow, PeerKind, Reply};
 
 /// A connection of a switch.
@@ -95,7 +95,11 @@ impl VirtualControl {
         world: &mut dyn World,
     ) -> Result<(), LabError> {
         let attached = self.attached.get(&connection).ok_or_else(|| {
-            LabError::new("UnknownConnection", format!("there is no connection {connection}"), "it was closed, perhaps")
+            LabError::new(
+                ErrorName::UnknownConnection,
+                format!("there is no connection {connection}"),
+                "it was closed, perhaps",
+            )
         })?;
         at.fabric.controller_said(attached.node, connection, bytes, world);
         Ok(())

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use twinnet_fabric::{DirectionConfig, PortId, Way, World};
+use twinnet_fabric::{DirectionConfig, Event, PortId, Way, World};
 use twinnet_packet::Frame;
 use twinnet_units::random::mix;
 use twinnet_units::{impossible, Time};
 
 use super::assemble::{assemble, Bodies, RunningNetwork};
 use super::capture::{CaptureSettings, CaptureStore, RunningCaptures};
-use super::error::LabError;
-use super::guest::{interfaces, Guest, GuestHosts, News, ProgramOrder};
+use super::error::{ErrorName, LabError};
+use super::guest::{hash_of, interfaces, Guest, GuestHosts, Input, News, ProgramOrder, TerminalSize};
 use super::model_apps::ModelApps;
 use super::network::NetworkSpec;
 use super::protocol::{Answer, AppWait, CaptureStart, ControllersWait, Passed, Reply, Request, Spawn};
 use super::requests::{self, missing, port, schedule_described};
+use super::trace_file::{self, TraceFile};
 use super::virtual_capture::VirtualCapture;
 use super::virtual_control::{ControlMessage, VirtualControl};
 use super::virtual_time;
@@ -25,11 +26,21 @@ const EVENTS_PER_TURN: usize = 8192;
 /// duration added to a moment can overflow.
 const LAST_MOMENT: Time = Time::from_ps(u64::MAX / 2);
 
-/// The surroundings of the fabric: captures, and the guest in which real hosts live.
+/// The surroundings of the fabric: captures, the guest in which real hosts live, and the trace where one is written.
 #[derive(Default)]
 pub(super) struct Outside {
     captures: RunningCaptures<VirtualCapture>,
     pub(super) hosts: Option<GuestHosts>,
+    trace: Option<TraceFile>,
+}
+
+impl Outside {
+    /// It is `now`, and the guest sends something.
+    pub(super) fn set(&mut self, now: Time) {
+        if let Some(trace) = &mut self.trace {
+            trace.set(now);
+        }
+    }
 }
 
 impl World for Outside {
@@ -40,7 +51,17 @@ impl World for Outside {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
-        self.hosts.as_mut()?.pull(port)
+        let frame = self.hosts.as_mut()?.pull(port)?;
+        if let Some(trace) = &mut self.trace {
+            trace.sends(port, &frame.bytes, hash_of(&frame.bytes));
+        }
+        Some(frame)
+    }
+
+    fn happens(&mut self, event: Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.happens(event);
+        }
     }
 
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time) {
@@ -111,15 +132,42 @@ impl VirtualLab {
         Ok(Self { network, apps, outside, control, files })
     }
 
-    /// Starts a program in a real host: its number comes at once, and whether it runs is news of it. It reads what
-    /// [`feed`](Self::feed) gives if it is `fed`.
+    /// Writes the trace into the file `path` from now on: each event that the trace hash covers, each frame that a
+    /// program sends, and which programs start and end (`trace_file`).
+    ///
+    /// # Errors
+    /// `TraceFailed` when the file cannot be written.
+    pub fn keep_trace(&mut self, path: &str) -> Result<(), LabError> {
+        let file = self.files.open(path).map_err(|error| trace_file::failed(path, &error))?;
+        self.outside.trace = Some(TraceFile::new(file, path, &self.network.names));
+        self.network.fabric.tell_events();
+        Ok(())
+    }
+
+    /// Ends the trace, if one is written.
+    ///
+    /// # Errors
+    /// `TraceFailed` when not all of it could be written.
+    pub fn end_trace(&mut self) -> Result<(), LabError> {
+        self.outside.trace.as_mut().map_or(Ok(()), TraceFile::finish)
+    }
+
+    /// Starts a program in a real host: its number comes at once, and whether it runs is news of it.
     ///
     /// # Errors
     /// `ModelHost`, `UnknownHost`, or `NoPrograms` where all hosts are models.
-    pub fn spawn(&mut self, asked: Spawn, fed: bool) -> Answer {
+    pub fn spawn(&mut self, asked: Spawn, input: Input) -> Answer {
         let host = asked.host.clone();
-        let hosts = self.outside.hosts.as_mut().ok_or_else(|| no_programs(&host))?;
-        hosts.spawn(&self.network.spec, asked, fed)
+        let argv = asked.argv.clone();
+        let now = self.now();
+        let Outside { hosts, trace, .. } = &mut self.outside;
+        let hosts = hosts.as_mut().ok_or_else(|| no_programs(&host))?;
+        let answer = hosts.spawn(&self.network.spec, asked, input)?;
+        if let (Some(trace), Reply::Job { job, .. }) = (trace, &answer) {
+            trace.set(now);
+            trace.starts(&host, *job, &argv);
+        }
+        Ok(answer)
     }
 
     /// Gives the standard input of the program `job` these bytes; `None` closes it.
@@ -132,6 +180,13 @@ impl VirtualLab {
         }
     }
 
+    /// The terminal of the program `job` has another size.
+    pub fn resize(&mut self, job: u64, size: TerminalSize) {
+        if let Some(hosts) = &mut self.outside.hosts {
+            hosts.order(ProgramOrder::Resize { job, size });
+        }
+    }
+
     /// Ends all programs, and the guest that they live in.
     pub fn end_programs(&mut self) {
         self.outside.hosts = None;
@@ -139,7 +194,13 @@ impl VirtualLab {
 
     /// Takes what programs have done since it was last asked, in order.
     pub fn take_news(&mut self) -> Vec<News> {
-        self.outside.hosts.as_mut().map_or_else(Vec::new, GuestHosts::take_news)
+        let now = self.now();
+        let news = self.outside.hosts.as_mut().map_or_else(Vec::new, GuestHosts::take_news);
+        if let Some(trace) = &mut self.outside.trace {
+            trace.set(now);
+            news.iter().for_each(|one| trace.hears(one));
+        }
+        news
     }
 
     /// Takes what controllers are to get now, in the order in which they are to get it.
@@ -166,9 +227,10 @@ impl VirtualLab {
         tracing::debug!(request = request.name(), "asked");
         match request {
             Request::Now(_) => Ok(Reply::Now { now_ps: self.now() }),
+            Request::EventsNext(_) => Ok(Reply::Next { next_ps: self.network.fabric.next_event() }),
             Request::Advance(asked) => self.advance(asked.until, pause),
             Request::AppStart(asked) if self.is_real(&asked.host) => Err(LabError::new(
-                "RealHost",
+                ErrorName::RealHost,
                 format!(
                     "{:?} is a real host: on the virtual clock it runs programs, and apps run in models",
                     asked.host
@@ -193,7 +255,7 @@ impl VirtualLab {
                 impossible_states: impossible::met(),
                 first_impossible_state: impossible::first(),
             }),
-            Request::Spawn(asked) => self.spawn(*asked, false),
+            Request::Spawn(asked) => self.spawn(*asked, Input::Empty),
             Request::Signal(asked) => match &mut self.outside.hosts {
                 Some(hosts) => hosts.signal(&asked),
                 None => Err(no_programs("")),
@@ -218,7 +280,9 @@ impl VirtualLab {
 
     /// Handles some of what is due until `until`; returns whether anything is left.
     fn pass(&mut self, until: Time, most: usize) -> Result<bool, LabError> {
-        virtual_time::pass(&mut self.network.fabric, &mut self.outside, until, most)
+        let left = virtual_time::pass(&mut self.network.fabric, &mut self.outside, until, most)?;
+        self.outside.trace.as_ref().map_or(Ok(()), TraceFile::check)?;
+        Ok(left)
     }
 
     /// Returns `true` if the lab's owner is to do something before time goes on.
@@ -322,7 +386,7 @@ impl VirtualLab {
         let path = asked.path.as_deref().ok_or_else(|| missing("path", "the file to write"))?;
         let settings = CaptureSettings::of(asked)?;
         let capture = VirtualCapture::begin(Arc::clone(&self.files), path, name, settings).map_err(|error| {
-            LabError::new("CaptureFailed", format!("{path}: {error}"), "name a file that can be written")
+            LabError::new(ErrorName::CaptureFailed, format!("{path}: {error}"), "name a file that can be written")
         })?;
         let capture = self.outside.captures.add(port, capture, &mut self.network.fabric);
         Ok(Reply::Capture { capture })
@@ -337,7 +401,7 @@ impl VirtualLab {
 /// The refusal of a program where all hosts are models.
 fn no_programs(host: &str) -> LabError {
     let who = if host.is_empty() { "hosts are models here".to_owned() } else { format!("{host:?} is a model here") };
-    LabError::new("ModelHost", format!("{who} and runs no programs"), "simulate with programs, or use an app")
+    LabError::new(ErrorName::ModelHost, format!("{who} and runs no programs"), "simulate with programs, or use an app")
 }
 
 /// Refuses lines into which a program could send without end at one moment: time would never go on.
@@ -352,7 +416,7 @@ fn refuse_lines_without_end(spec: &NetworkSpec) -> Result<(), LabError> {
                  moment",
                 host.ports[port].name
             );
-            return Err(LabError::new("NoRate", message, "give it one, for example rate=\"1 Gbit\""));
+            return Err(LabError::new(ErrorName::NoRate, message, "give it one, for example rate=\"1 Gbit\""));
         }
     }
     Ok(())
@@ -363,7 +427,7 @@ fn moment(moment: Time) -> Result<Time, LabError> {
     if moment > LAST_MOMENT {
         let ps = moment.as_ps();
         let message = format!("the moment {ps} ps is past the end of the clock, {} ps", LAST_MOMENT.as_ps());
-        return Err(LabError::new("BadRequest", message, "virtual time reaches 106 days"));
+        return Err(LabError::new(ErrorName::BadRequest, message, "virtual time reaches 106 days"));
     }
     Ok(moment)
 }
@@ -374,5 +438,7 @@ impl Drop for VirtualLab {
         for capture in self.outside.captures.take() {
             capture.finish();
         }
+        // Whoever wanted to know of a failure has asked before.
+        let _ = self.end_trace();
     }
 }

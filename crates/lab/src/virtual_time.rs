@@ -22,10 +22,18 @@ const TURNS: usize = 512;
 /// # Errors
 /// As [`crate::guest::Guest::resume`].
 pub(super) fn pass(fabric: &mut Fabric, outside: &mut Outside, until: Time, most: usize) -> Result<bool, LabError> {
-    if outside.hosts.is_none() {
-        return Ok(fabric.advance_some(until, most, outside));
+    let Some(hosts) = &mut outside.hosts else { return Ok(fabric.advance_some(until, most, outside)) };
+    hosts.guest.begins();
+    let passed = take_turns(fabric, outside, until, most.min(TURNS));
+    if let Some(hosts) = &mut outside.hosts {
+        hosts.guest.rests();
     }
-    for _ in 0..most.min(TURNS) {
+    passed
+}
+
+/// As [`pass`], where there is a guest.
+fn take_turns(fabric: &mut Fabric, outside: &mut Outside, until: Time, most: usize) -> Result<bool, LabError> {
+    for _ in 0..most {
         match step(fabric, outside, until)? {
             Step::Went => {}
             Step::Holds => return Ok(true),
@@ -56,6 +64,8 @@ fn step(fabric: &mut Fabric, outside: &mut Outside, until: Time) -> Result<Step,
     let next = fabric.next_event();
     if let Some(wanted) = hosts.guest.wants() {
         if wanted <= until && next.is_none_or(|next| wanted < next) {
+            // Nothing happens in the fabric until then. Who asks what time it is between two turns is to hear it.
+            fabric.advance(wanted, outside);
             return turn(fabric, outside, wanted, until);
         }
     }
@@ -90,6 +100,7 @@ fn turn(fabric: &mut Fabric, outside: &mut Outside, at: Time, until: Time) -> Re
             hosts.has_turn = true;
             if let Some(port) = hosts.port(port) {
                 fabric.advance(at, outside);
+                outside.set(at);
                 while fabric.readable(port, outside) {}
             }
             Ok(Step::Went)

@@ -24,7 +24,7 @@ const CHOICES: [(&str, &str); 7] = [
 ];
 
 /// Types with one form: the type, its group, and its kind there.
-const RECORDS: [(&str, &str, &str); 46] = [
+const RECORDS: [(&str, &str, &str); 52] = [
     ("DrrClassConfig", "queue_class", "drr"),
     ("HtbQueueConfig", "queue_class", "htb"),
     ("CbqClassConfig", "queue_class", "cbq"),
@@ -43,8 +43,14 @@ const RECORDS: [(&str, &str, &str); 46] = [
     ("RouteConfig", "host", "route"),
     ("ProcessingConfig", "host", "processing"),
     ("Coalescing", "host", "coalescing"),
+    ("ImageSpec", "host", "image"),
+    ("VolumeSpec", "host", "volume"),
+    ("LimitsSpec", "host", "limits"),
     ("SwitchSpec", "switch", "switch"),
     ("SwitchPortSpec", "switch", "port"),
+    ("PortVlans", "switch", "vlans"),
+    ("Mirror", "switch", "mirror"),
+    ("MirrorTo", "switch", "mirror_to"),
     ("TlsSpec", "switch", "tls"),
     ("AppReport", "report", "app"),
     ("FlowReport", "report", "flow"),

@@ -24,6 +24,41 @@ impl CaptureStore for NoFiles {
     }
 }
 
+/// One file in memory, of so many bytes.
+#[derive(Clone)]
+struct Memory(Arc<Mutex<Vec<u8>>>, usize);
+
+impl std::io::Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut kept = self.0.lock().unwrap();
+        if kept.len() + bytes.len() > self.1 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        kept.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl CaptureFile for Memory {
+    fn cut(&mut self, _length: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl CaptureStore for Memory {
+    fn open(&self, _name: &str) -> std::io::Result<Box<dyn CaptureFile>> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn remove(&self, _name: &str) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What the guest saw: times in nanoseconds.
 type Log = Arc<Mutex<Vec<(u64, &'static str, usize)>>>;
 
@@ -125,6 +160,10 @@ fn network(rate_bps: Value) -> NetworkSpec {
 }
 
 fn lab(answers: u32) -> (VirtualLab, Log) {
+    lab_with(answers, Arc::new(NoFiles))
+}
+
+fn lab_with(answers: u32, files: Arc<dyn CaptureStore>) -> (VirtualLab, Log) {
     let log = Log::default();
     let echo = Echo {
         log: Arc::clone(&log),
@@ -135,7 +174,7 @@ fn lab(answers: u32) -> (VirtualLab, Log) {
         now: Time::ZERO,
         news: Vec::new(),
     };
-    let lab = VirtualLab::with_guest(network(json!(10_000_000)), Arc::new(NoFiles), |_| Ok(Box::new(echo)));
+    let lab = VirtualLab::with_guest(network(json!(10_000_000)), files, |_| Ok(Box::new(echo)));
     (lab.unwrap(), log)
 }
 
@@ -170,6 +209,46 @@ fn the_trace_covers_the_bytes_of_frames_and_is_the_same_twice() {
     };
     assert_eq!(trace(1), trace(1));
     assert_ne!(trace(1), trace(0));
+}
+
+#[test]
+fn a_trace_that_is_written_tells_each_event_and_frame_and_changes_none() {
+    let file = Memory(Arc::default(), 1 << 20);
+    let (mut lab, _) = lab_with(1, Arc::new(file.clone()));
+    lab.keep_trace("here").unwrap();
+    ask(&mut lab, json!({"do": "spawn", "host": "h1", "argv": ["a b", "c"]}));
+    lab.take_news();
+    second(&mut lab);
+    let hash = ask(&mut lab, json!({"do": "fidelity"}))["trace_hash"].clone();
+    lab.end_trace().unwrap();
+    let written = String::from_utf8(file.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines[..2], ["twinnet trace 1", r#"0 starts h1 1 ["a b","c"]"#]);
+    let sent = "0 sends h1-eth0 500 ";
+    assert!(lines[2].starts_with(sent) && lines[2].ends_with(&format!(" {}", "03".repeat(134))), "{}", lines[2]);
+    // 512 bytes at 10 Mbit/s, and the delay.
+    assert_eq!(lines[3], "1409600500 receives h2-eth0");
+    let events: Vec<String> =
+        lines[1..].iter().map(|line| line.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        events[1..],
+        ["sends h1-eth0", "receives h2-eth0", "sends h2-eth0", "receives h1-eth0", "sends h2-eth0", "receives h1-eth0"]
+    );
+    let (mut without, _) = self::lab(1);
+    ask(&mut without, json!({"do": "spawn", "host": "h1", "argv": ["a b", "c"]}));
+    without.take_news();
+    second(&mut without);
+    assert_eq!(ask(&mut without, json!({"do": "fidelity"}))["trace_hash"], hash);
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_told() {
+    let (mut lab, _) = lab_with(1, Arc::new(Memory(Arc::default(), 10)));
+    lab.keep_trace("here").unwrap();
+    second(&mut lab);
+    let refusal = lab.end_trace().unwrap_err();
+    assert!(refusal.name == "TraceFailed" && refusal.message.contains("here"), "{refusal:?}");
+    assert_eq!(self::lab(1).0.keep_trace("here").unwrap_err().name, "TraceFailed");
 }
 
 #[test]

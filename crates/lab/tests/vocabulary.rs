@@ -2,11 +2,13 @@
 //! is refused.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use serde_json::{json, Value};
 use twinnet_apps::AppConfig;
 use twinnet_impair::ImpairConfig;
 use twinnet_lab::vocabulary::vocabulary;
+use twinnet_queue::own::{self, Judge};
 use twinnet_queue::QueueConfig;
 
 const SECOND_PS: u64 = 1_000_000_000_000;
@@ -171,6 +173,10 @@ fn apps() -> Vec<Value> {
                "dscp": 1, "duration_ps": 1}),
         json!({"kind": "own_sink", "port": 1, "interval_ps": 1_000_000_000, "record_packets": 1, "mtu_bytes": 1500,
                "code": "mine", "settings": "{}"}),
+        json!({"kind": "own_tcp_source", "to": "10.0.0.4", "port": 1, "flow": 1, "code": "mine", "settings": "{}",
+               "dscp": 1, "congestion_control": "cubic", "duration_ps": 1}),
+        json!({"kind": "own_tcp_sink", "port": 1, "interval_ps": 1_000_000_000, "code": "mine", "settings": "{}",
+               "congestion_control": "cubic"}),
         json!({"kind": "bandwidth_listener", "port": 1, "most_rate_bps": 1_000_000}),
     ]
 }
@@ -216,7 +222,11 @@ fn estimators_keep_to_the_ranges_that_are_told() {
         let mut method = json!({"name": name});
         for (field, told) in fields.as_object().unwrap() {
             let value = told["default"].clone();
-            method[field] = if value.is_null() { told["minimum"].clone() } else { value };
+            method[field] = match told["type"].as_str() {
+                Some("string") => json!("mine"),
+                _ if value.is_null() => told["minimum"].clone(),
+                _ => value,
+            };
         }
         // Bounds that depend on another setting are asked for beside one that leaves them room.
         let (low, high) = match name.as_str() {
@@ -255,6 +265,13 @@ fn disciplines_keep_to_the_ranges_that_are_told() {
                 of(json!({"kind": "red", "min_bytes": 1, "max_bytes": null, "limit_bytes": BYTES, "rate_bps": 1,
                           "max_probability": 0.5, "weight": 0.5, "average_frame_bytes": 1})),
             ],
+            "own" => {
+                own::register(
+                    "mine",
+                    Arc::new(|_: &str, _: u64| -> Box<dyn Judge> { unreachable!("it is only checked") }),
+                );
+                vec![of(json!({"kind": "own", "code": "mine", "settings": "{}"}))]
+            }
             _ => {
                 let mut spec = json!({"kind": kind});
                 for (field, told) in fields.as_object().unwrap() {

@@ -7,6 +7,7 @@ pub mod diagnostics;
 pub mod doctor;
 pub mod guest;
 pub mod kernel;
+pub mod outward;
 pub mod process;
 pub mod service;
 pub mod wall;

@@ -3,11 +3,14 @@
 
 use std::os::fd::OwnedFd;
 
-use twinnet_lab::protocol::{Answer, Request};
+use twinnet_lab::protocol::{Answer, CodeBring, Request};
 
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 
-pub use twinnet_lab::LabError;
+pub use twinnet_lab::{ErrorName, LabError};
+
+/// Makes code of the user's known to the apps of a lab process.
+pub type BringCode = dyn Fn(&CodeBring) -> Result<(), LabError> + Send + Sync;
 
 /// The destination of the answer to one request. It may be sent from any thread, once, now or later; a reply that is
 /// dropped unsent answers with an error, so that no client waits for ever.
@@ -32,7 +35,7 @@ impl Responder {
 impl Drop for Responder {
     fn drop(&mut self) {
         if let Some(send) = self.send.take() {
-            send(Err(LabError::new("NoAnswer", "the lab ended before it answered", "")));
+            send(Err(LabError::new(ErrorName::NoAnswer, "the lab ended before it answered", "")));
         }
     }
 }

@@ -262,7 +262,7 @@ fn requests_that_cannot_be_met_are_refused_with_what_is_allowed() {
     let Some(lab) = Lab::new() else { return };
     let refusal = |body: Value| {
         let error = lab.ask(body).unwrap_err();
-        (error.name, error.message, error.remedy)
+        (error.name.to_string(), error.message, error.remedy)
     };
     let refused = |name: &str, message: &str, remedy: &str| (name.to_owned(), message.to_owned(), remedy.to_owned());
     let sink = json!({"kind": "udp_sink", "port": 5003, "interval_ps": SECOND});

@@ -12,6 +12,9 @@ mod error;
 mod framer;
 mod header;
 mod layout;
+mod packet_out;
+mod parted;
+mod ports;
 mod verbatim;
 mod wire;
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::carried::Fragment;
+use crate::extract::is_vlan_type;
 
 /// What a link charges for a frame beyond the bytes that a capture shows (Ethernet header to payload, without FCS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +127,13 @@ impl Frame {
     #[must_use]
     pub fn length(&self) -> u64 {
         self.bytes.len() as u64 + u64::from(self.elided)
+    }
+
+    /// The outermost VLAN tag's priority and identifier; `None` without a tag.
+    #[must_use]
+    pub fn vlan_control(&self) -> Option<u16> {
+        let &[kind, kind_low, high, low, _, _] = self.bytes.get(12..18)? else { return None };
+        is_vlan_type(u16::from_be_bytes([kind, kind_low])).then_some(u16::from_be_bytes([high, low]))
     }
 
     /// Returns `true` if this is a TCP segment over IPv4 or over IPv6 without extension headers, tagged or not.

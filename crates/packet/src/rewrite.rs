@@ -121,9 +121,9 @@ impl Rewrite {
                 set_protocol(frame, *layout, protocol);
                 *layout = Layout::of(&frame.bytes);
             }
-            Self::VlanTci(tci) if tagged(frame) => put(frame, 14, &(tci & 0xefff).to_be_bytes()),
+            Self::VlanTci(tci) if frame.vlan_control().is_some() => put(frame, 14, &(tci & 0xefff).to_be_bytes()),
             Self::PushVlan { protocol, tci } => push_vlan(frame, layout, protocol, tci & 0xefff),
-            Self::PopVlan if tagged(frame) => pop_vlan(frame, layout),
+            Self::PopVlan if frame.vlan_control().is_some() => pop_vlan(frame, layout),
             Self::MplsEntry(entry) => {
                 if let Some(at) = layout.l2_5() {
                     put(frame, at, &entry.to_be_bytes());
@@ -206,10 +206,6 @@ impl Rewrite {
             _ => {}
         }
     }
-}
-
-fn tagged(frame: &Frame) -> bool {
-    frame.bytes.len() >= 18 && is_vlan_type(u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]))
 }
 
 /// Returns the offset of the EtherType that a flow key has: behind the VLAN tags that are looked into.

@@ -5,6 +5,8 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use twinnet_apps::{replay_bandwidth as replay, BandwidthMethod, Framing, Layer, Probing, Train};
 
+use crate::own_code;
+
 /// The trains to replay.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,5 +40,8 @@ pub fn replay_bandwidth(py: Python<'_>, request: &str) -> PyResult<String> {
         seed: request.seed,
     };
     let found = py.detach(|| replay(&request.method, probing, &request.trains)).map_err(|error| refused(&error))?;
+    if let Some(failure) = own_code::take_failure() {
+        return Err(failure);
+    }
     serde_json::to_string(&found).map_err(|error| refused(&error))
 }

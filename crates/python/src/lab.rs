@@ -7,14 +7,16 @@ use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
 use twinnet_linux::process::{self, Factories};
-use twinnet_linux::service::LabError;
+use twinnet_linux::service::{ErrorName, LabError};
 use twinnet_linux::wall::parts::PartedFabric;
 use twinnet_linux::wall::scheduling;
+
+use crate::own_code;
 
 pyo3::create_exception!(_core, CoreError, PyException, "A refusal: `args` are its stable name, message and remedy.");
 
 pub(crate) fn core_error(error: LabError) -> PyErr {
-    CoreError::new_err((error.name, error.message, error.remedy))
+    CoreError::new_err((error.name.as_str(), error.message, error.remedy))
 }
 
 /// A lab process as its owner holds it. Both descriptors belong to the caller, who closes them.
@@ -77,14 +79,22 @@ fn factories() -> Factories {
         agent: Box::new(|clock, hosts| {
             let agent = Agent::start(clock, hosts).map_err(|error| {
                 LabError::new(
-                    "AgentFailed",
+                    ErrorName::AgentFailed,
                     format!("the agent of the apps cannot start: {error}"),
                     "see `twinnet doctor`",
                 )
             })?;
             Ok(Box::new(agent))
         }),
+        bring: Box::new(own_code::bring),
     }
+}
+
+/// Makes `image` (JSON) the root of this process's mount namespace; `scratch` is a folder to be covered.
+#[pyfunction]
+pub fn enter_image(image: &str, scratch: PathBuf) -> PyResult<()> {
+    let image = serde_json::from_str(image).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    process::programs::image::enter(&image, &scratch).map_err(core_error)
 }
 
 /// Gives the fabric of the lab process `pid` real-time scheduling, where the caller may; returns whether it did.
@@ -124,6 +134,15 @@ fn found_labs(py: Python<'_>) -> PyResult<process::Labs> {
     py.detach(|| process::find_labs(None)).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
+/// Takes a name for a lab of this process, the given one or a free one: the name, and the socket that listens under it,
+/// which belongs to the caller.
+#[pyfunction]
+#[pyo3(signature = (name))]
+pub fn claim_lab(py: Python<'_>, name: Option<String>) -> PyResult<(String, i32)> {
+    let (name, listener) = py.detach(|| process::claim_lab(name.as_deref())).map_err(core_error)?;
+    Ok((name, listener.into_raw_fd()))
+}
+
 /// Connects to the caller's running lab `name`; the descriptor belongs to the caller.
 #[pyfunction]
 pub fn open_lab(py: Python<'_>, name: &str) -> PyResult<i32> {
@@ -134,6 +153,12 @@ pub fn open_lab(py: Python<'_>, name: &str) -> PyResult<i32> {
 #[pyfunction]
 pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| twinnet_linux::doctor::examine().to_string())
+}
+
+/// The names of all refusals.
+#[pyfunction]
+pub fn error_names() -> Vec<&'static str> {
+    ErrorName::ALL.iter().map(|name| name.as_str()).collect()
 }
 
 /// The version of the lab protocol, its requests with their fields and answers, and the forms of the answers, as JSON.

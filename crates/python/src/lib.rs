@@ -7,9 +7,12 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod outward;
 mod own_application;
 mod own_code;
 mod own_congestion;
+mod own_discipline;
+mod own_estimator;
 mod settings;
 mod sockets;
 mod theory;
@@ -35,17 +38,23 @@ mod _core {
     use super::flows::check_flow;
     #[pymodule_export]
     use super::lab::{
-        doctor, guest_main, kernel_has_open_vswitch, lab_main, lab_protocol, list_labs, open_interface, open_lab,
-        promote_lab, spawn_lab, strangers_at_labs, LabHandle,
+        claim_lab, doctor, enter_image, error_names, guest_main, kernel_has_open_vswitch, lab_main, lab_protocol,
+        list_labs, open_interface, open_lab, promote_lab, spawn_lab, strangers_at_labs, LabHandle,
     };
     #[pymodule_export]
     use super::openflow::{
         openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
     };
     #[pymodule_export]
+    use super::outward::Outward;
+    #[pymodule_export]
     use super::own_application::register_application;
     #[pymodule_export]
     use super::own_congestion::{register_congestion_control, Acknowledgement};
+    #[pymodule_export]
+    use super::own_discipline::register_discipline;
+    #[pymodule_export]
+    use super::own_estimator::register_estimator;
     #[pymodule_export]
     use super::settings::{check_app, check_queue, vocabulary};
     #[pymodule_export]

@@ -9,10 +9,10 @@ use twinnet_openflow::v13::multipart::{
     QueueStatsRequest, TableStats,
 };
 use twinnet_openflow::v13::{
-    group_number, meter_number, port_number, table_number, FlowFlags, FlowModCommand, FlowRemovedReason,
+    group_number, meter_number, port_number, table_number, FlowFlags, FlowModCommand, FlowRemoved, FlowRemovedReason,
     FragmentHandling, Hello, Message, MeterBand, MeterEffect, MeterFlags, MeterMod, MeterModCommand, Multipart,
-    PacketInReason, Port, PortConfig, PortReason, PortState, ReplyBody, RequestBody, SwitchConfig, ALL_QUEUES, VERSION,
-    WHOLE_FRAME,
+    PacketIn, PacketInReason, Port, PortConfig, PortReason, PortState, ReplyBody, RequestBody, SwitchConfig,
+    ALL_QUEUES, VERSION, WHOLE_FRAME,
 };
 use twinnet_switch::control::text;
 
@@ -148,36 +148,11 @@ fn tell(py: Python<'_>, message: &Message, said: &Bound<'_, PyDict>) -> PyResult
             "features"
         }
         Message::PacketIn(packet) => {
-            let port = packet.matching.get(Field::InPort).and_then(|found| u32::try_from(found.value).ok());
-            said.set_item("in_port", port.unwrap_or(0))?;
-            said.set_item("buffer", packet.buffer_id)?;
-            said.set_item("length", packet.total_len)?;
-            said.set_item("table", packet.table_id)?;
-            said.set_item("cookie", packet.cookie)?;
-            let reason = match packet.reason {
-                PacketInReason::NoMatch => "no_match",
-                PacketInReason::Action => "action",
-                _ => "invalid_ttl",
-            };
-            said.set_item("reason", reason)?;
-            said.set_item("data", PyBytes::new(py, &packet.data))?;
+            tell_packet_in(py, packet, said)?;
             "packet_in"
         }
         Message::FlowRemoved(removed) => {
-            let reason = match removed.reason {
-                FlowRemovedReason::IdleTimeout => "idle_timeout",
-                FlowRemovedReason::HardTimeout => "hard_timeout",
-                FlowRemovedReason::Delete => "delete",
-                _ => "group_delete",
-            };
-            said.set_item("reason", reason)?;
-            said.set_item("table", removed.table_id)?;
-            said.set_item("priority", removed.priority)?;
-            said.set_item("cookie", removed.cookie)?;
-            said.set_item("match", removed.matching.value().and_then(text::match_text))?;
-            said.set_item("frames", removed.packet_count)?;
-            said.set_item("bytes", removed.byte_count)?;
-            said.set_item("lived_s", seconds(removed.duration_sec, removed.duration_nsec))?;
+            tell_flow_removed(removed, said)?;
             "flow_removed"
         }
         Message::PortStatus(status) => {
@@ -196,6 +171,39 @@ fn tell(py: Python<'_>, message: &Message, said: &Bound<'_, PyDict>) -> PyResult
         }
         _ => "other",
     })
+}
+
+fn tell_packet_in(py: Python<'_>, packet: &PacketIn, said: &Bound<'_, PyDict>) -> PyResult<()> {
+    let port = packet.matching.get(Field::InPort).and_then(|found| u32::try_from(found.value).ok());
+    said.set_item("in_port", port.unwrap_or(0))?;
+    said.set_item("buffer", packet.buffer_id)?;
+    said.set_item("length", packet.total_len)?;
+    said.set_item("table", packet.table_id)?;
+    said.set_item("cookie", packet.cookie)?;
+    let reason = match packet.reason {
+        PacketInReason::NoMatch => "no_match",
+        PacketInReason::Action => "action",
+        _ => "invalid_ttl",
+    };
+    said.set_item("reason", reason)?;
+    said.set_item("data", PyBytes::new(py, &packet.data))
+}
+
+fn tell_flow_removed(removed: &FlowRemoved, said: &Bound<'_, PyDict>) -> PyResult<()> {
+    let reason = match removed.reason {
+        FlowRemovedReason::IdleTimeout => "idle_timeout",
+        FlowRemovedReason::HardTimeout => "hard_timeout",
+        FlowRemovedReason::Delete => "delete",
+        _ => "group_delete",
+    };
+    said.set_item("reason", reason)?;
+    said.set_item("table", removed.table_id)?;
+    said.set_item("priority", removed.priority)?;
+    said.set_item("cookie", removed.cookie)?;
+    said.set_item("match", removed.matching.value().and_then(text::match_text))?;
+    said.set_item("frames", removed.packet_count)?;
+    said.set_item("bytes", removed.byte_count)?;
+    said.set_item("lived_s", seconds(removed.duration_sec, removed.duration_nsec))
 }
 
 fn tell_statistics(py: Python<'_>, body: &ReplyBody, said: &Bound<'_, PyDict>) -> PyResult<&'static str> {

@@ -90,7 +90,7 @@ impl OwnControl {
             let each_round: bool = object.getattr("once_a_round_trip")?.is_truthy()?;
             Ok((object.unbind(), each_round))
         });
-        if let Some((object, each_round)) = begun {
+        if let Ok((object, each_round)) = begun {
             own.object = Some(object);
             own.rounds = each_round.then(|| (0, Acknowledged::default()));
             own.decide(|_| Ok(()));
@@ -114,10 +114,10 @@ impl OwnControl {
             ))
         });
         match decided {
-            Some((window, threshold, pacing)) => {
+            Ok((window, threshold, pacing)) => {
                 (self.window, self.threshold, self.pacing) = (window, threshold, pacing);
             }
-            None => self.object = None,
+            Err(_) => self.object = None,
         }
     }
 

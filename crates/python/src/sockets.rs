@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use serde_json::{json, Value};
 use twinnet_lab::protocol::{Answer, Request};
 use twinnet_linux::agent::{Agent, MACHINE};
-use twinnet_linux::service::{Call, LabError, Responder, Service};
+use twinnet_linux::service::{Call, ErrorName, LabError, Responder, Service};
 use twinnet_linux::wall::clock::LabClock;
 
 use crate::lab::core_error;
@@ -33,7 +33,7 @@ impl SocketAgent {
         let clock = zero_ns.map_or_else(LabClock::of_machine, LabClock::with_zero);
         let agent = Agent::start_on_machine(clock).map_err(|error| {
             core_error(LabError::new(
-                "AgentFailed",
+                ErrorName::AgentFailed,
                 format!("the thread that runs apps cannot start: {error}"),
                 "twinnet needs Linux 5.11 or later",
             ))
@@ -70,7 +70,7 @@ impl SocketAgent {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(LabError::new("NoAnswer", "the agent ended before it answered", "")))
+                    return Ok(Err(LabError::new(ErrorName::NoAnswer, "the agent ended before it answered", "")))
                 }
             }
         });

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{json, Value};
-use twinnet_lab::guest::{News, Stream};
+use twinnet_lab::guest::{Input, News, Stream, TerminalSize};
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::Request;
 use twinnet_linux::guest::{GuestSettings, Machine};
@@ -27,23 +27,37 @@ pub struct VirtualLab(Mutex<twinnet_lab::VirtualLab>);
 #[pymethods]
 impl VirtualLab {
     /// Builds the network that `network` (JSON) describes: with models for hosts or, where the settings of a `guest`
-    /// (JSON) are given, with real hosts in it.
+    /// (JSON) are given, with real hosts in it. The trace is written into the file `trace`, where one is named.
     #[new]
-    #[pyo3(signature = (network, guest = None))]
-    fn new(py: Python<'_>, network: &str, guest: Option<&str>) -> PyResult<Self> {
-        py.detach(|| {
+    #[pyo3(signature = (network, guest = None, trace = None))]
+    fn new(py: Python<'_>, network: &str, guest: Option<&str>, trace: Option<&str>) -> PyResult<Self> {
+        let mut interrupted = None;
+        let lab = py.detach(|| {
             let spec = NetworkSpec::from_text(network).map_err(core_error)?;
-            let Some(guest) = guest else {
-                let lab = twinnet_lab::VirtualLab::new(spec, Arc::new(Paths)).map_err(core_error)?;
-                return Ok(Self(Mutex::new(lab)));
+            let lab = match guest {
+                None => twinnet_lab::VirtualLab::new(spec, Arc::new(Paths)),
+                Some(guest) => {
+                    let settings: GuestSettings = serde_json::from_str(guest)
+                        .map_err(|error| PyValueError::new_err(format!("the guest's settings: {error}")))?;
+                    twinnet_lab::VirtualLab::with_guest(spec, Arc::new(Paths), |network| {
+                        let mut look = || {
+                            interrupted = Python::attach(|py| py.check_signals()).err();
+                            interrupted.is_some()
+                        };
+                        Ok(Box::new(Machine::boot(&settings, network, &mut look)?))
+                    })
+                }
             };
-            let settings: GuestSettings = serde_json::from_str(guest)
-                .map_err(|error| PyValueError::new_err(format!("the guest's settings: {error}")))?;
-            let lab = twinnet_lab::VirtualLab::with_guest(spec, Arc::new(Paths), |network| {
-                Ok(Box::new(Machine::boot(&settings, network)?))
-            });
-            Ok(Self(Mutex::new(lab.map_err(core_error)?)))
-        })
+            let mut lab = lab.map_err(core_error)?;
+            trace.map_or(Ok(()), |path| lab.keep_trace(path)).map_err(core_error)?;
+            Ok(Self(Mutex::new(lab)))
+        });
+        interrupted.map_or(lab, Err)
+    }
+
+    /// Ends the trace, if one is written.
+    fn end_trace(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lab()?.end_trace().map_err(core_error))
     }
 
     /// Answers `body` (JSON) with JSON. After `patience_s` seconds an answer that takes virtual time comes early:
@@ -81,12 +95,18 @@ impl VirtualLab {
         }
     }
 
-    /// Starts a program as the request `spawn` (JSON) says, which reads what is fed to it if it is `fed`; returns its
-    /// number at once.
-    fn spawn(&self, py: Python<'_>, body: &str, fed: bool) -> PyResult<String> {
+    /// Starts a program as the request `spawn` (JSON) says, which reads what is fed to it if it is `fed`: by a terminal
+    /// where the `size` of one is given, in rows and columns. Returns its number at once.
+    #[pyo3(signature = (body, fed, size = None))]
+    fn spawn(&self, py: Python<'_>, body: &str, fed: bool, size: Option<(u16, u16)>) -> PyResult<String> {
+        let input = match size {
+            Some((rows, columns)) => Input::Terminal(TerminalSize { rows, columns }),
+            None if fed => Input::Fed,
+            None => Input::Empty,
+        };
         py.detach(|| match Request::read(read(body)?).map_err(core_error)? {
             Request::Spawn(asked) => {
-                let answer = self.lab()?.spawn(*asked, fed).map_err(core_error)?;
+                let answer = self.lab()?.spawn(*asked, input).map_err(core_error)?;
                 Ok(answer.into_json().to_string())
             }
             other => Err(PyValueError::new_err(format!("{} starts no program", other.name()))),
@@ -98,6 +118,11 @@ impl VirtualLab {
     fn feed(&self, py: Python<'_>, job: u64, bytes: Option<&[u8]>) -> PyResult<()> {
         let bytes = bytes.map(<[u8]>::to_vec);
         py.detach(|| self.lab().map(|mut lab| lab.feed(job, bytes)))
+    }
+
+    /// The terminal of the program `job` has another size.
+    fn resize(&self, py: Python<'_>, job: u64, rows: u16, columns: u16) -> PyResult<()> {
+        py.detach(|| self.lab().map(|mut lab| lab.resize(job, TerminalSize { rows, columns })))
     }
 
     /// Ends all programs, and the guest that they live in.

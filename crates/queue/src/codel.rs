@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::{Duration, Time};
 
+use super::config::DEFAULT_LIMIT_FRAMES;
 use super::ecn::mark_congestion;
 use super::ranges::{check_frames, check_span, QueueError, LONGEST_SPAN_PS, MOST_FRAMES, SHORTEST_SPAN_PS};
 use super::stamped::StampedQueue;
@@ -30,35 +31,30 @@ const MEMORY_INTERVALS: u64 = 16;
 
 /// `{"kind": "codel", ...}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CodelConfig {
     /// Frames it keeps.
-    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// The standing delay that is accepted.
-    #[serde(default = "default_target")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// The time that the delay may lie above the target: about the longest usual round trip.
-    #[serde(default = "default_interval")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub interval_ps: u64,
     /// Marks frames whose sender understands it, instead of dropping them.
-    #[serde(default)]
     pub ecn: bool,
 }
 
-const fn default_limit() -> u64 {
-    super::config::DEFAULT_LIMIT_FRAMES
-}
-
-pub(super) const fn default_target() -> u64 {
-    DEFAULT_TARGET_PS
-}
-
-pub(super) const fn default_interval() -> u64 {
-    DEFAULT_INTERVAL_PS
+impl Default for CodelConfig {
+    fn default() -> Self {
+        Self {
+            limit_frames: DEFAULT_LIMIT_FRAMES,
+            target_ps: DEFAULT_TARGET_PS,
+            interval_ps: DEFAULT_INTERVAL_PS,
+            ecn: false,
+        }
+    }
 }
 
 impl CodelConfig {
@@ -197,10 +193,6 @@ impl QueueDiscipline for Codel {
 
     fn dequeue(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         self.state.dequeue(&mut self.queue, &self.law, now, drops)
-    }
-
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (!self.queue.is_empty()).then_some(now)
     }
 
     fn backlog(&self) -> Backlog {

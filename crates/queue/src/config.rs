@@ -9,8 +9,10 @@ use twinnet_units::random::{stream, Rng};
 use super::cbq::CbqConfig;
 use super::classify::ClassifyConfig;
 use super::codel::CodelConfig;
+use super::delay::DelayConfig;
 use super::fq_codel::FqCodelConfig;
 use super::htb::{HtbLeaf, DEFAULT_MIN_RATE_BPS, PRIORITIES};
+use super::own::OwnConfig;
 use super::pie::PieConfig;
 use super::ranges::{
     check_burst, check_count, check_rate, refuse, QueueError, HIGHEST_RATE_BPS, SHALLOWEST_BURST_BYTES,
@@ -114,6 +116,10 @@ pub enum QueueConfig {
     Cbq(CbqConfig),
     /// Classes by the bytes of the header.
     Classify(ClassifyConfig),
+    /// A delay and losses.
+    Delay(DelayConfig),
+    /// One that was brought along.
+    Own(OwnConfig),
 }
 
 /// One class of deficit round robin.
@@ -245,6 +251,8 @@ impl QueueConfig {
             Self::Pie(config) => config.build_at(path, site),
             Self::Cbq(config) => config.build_at(path, depth, site),
             Self::Classify(config) => config.build_at(path, depth, site),
+            Self::Delay(config) => config.build_at(path, site),
+            Self::Own(config) => config.build_at(path, site),
         }
     }
 }
@@ -375,6 +383,7 @@ mod tests {
                 r#""priority":7,"bounded":true,"isolated":true,"burst_frames":0,"queue":{"kind":"fifo","#,
                 r#""limit_frames":10}}},"gain":5,"link_sharing":"formal"}"#,
             ),
+            r#"{"kind":"delay","delay_ps":5000000000,"jitter_ps":0,"loss":0.1,"limit_frames":1000}"#,
             concat!(
                 r#"{"kind":"classify","rules":[{"number":1,"ether_type":2048,"header":[{"at":20,"mask":65535,"#,
                 r#""value":80}]},{"number":2,"ether_type":null,"header":[]}],"otherwise":null,"#,
@@ -441,6 +450,9 @@ mod tests {
                 "queue.rules.0.header.0.at",
                 "253",
             ),
+            (r#"{"kind":"delay","loss":1.5}"#, "queue.loss", "1.5"),
+            (r#"{"kind":"delay","delay_ps":1000000000000001}"#, "queue.delay_ps", "1000000000000001"),
+            (r#"{"kind":"delay","limit_frames":0}"#, "queue.limit_frames", "0"),
             (r#"{"kind":"classify","rules":[],"queue":{"kind":"fifo"}}"#, "queue.queue", "a fifo without a limit"),
         ];
         for (json, path, value) in cases {

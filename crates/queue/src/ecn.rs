@@ -21,6 +21,18 @@ pub fn network_header(bytes: &[u8]) -> Option<(usize, u16)> {
     None
 }
 
+/// Returns the traffic class of an IP packet (RFC 2474, 3): six bits of DSCP, then two of ECN.
+pub fn traffic_class(frame: &Frame) -> Option<u8> {
+    match network_header(&frame.bytes)? {
+        (at, 0x0800) => frame.bytes.get(at + 1).copied(),
+        (at, 0x86dd) => match frame.bytes.get(at..at + 2)? {
+            [high, low] => Some(high << 4 | low >> 4),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Marks a frame (every frame of a train, which repeats the one header) as having met congestion. `false` when its
 /// sender does not understand marks (RFC 3168, 5): it must be dropped instead. A frame that is marked already stays
 /// so.

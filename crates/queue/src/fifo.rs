@@ -82,10 +82,6 @@ impl QueueDiscipline for Fifo {
         Some(frame)
     }
 
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (!self.queue.is_empty()).then_some(now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.backlog
     }

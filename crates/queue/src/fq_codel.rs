@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use twinnet_packet::Frame;
 use twinnet_units::Time;
 
-use super::codel::{default_interval, default_target, CodelState, ControlLaw};
+use super::codel::{CodelState, ControlLaw, DEFAULT_INTERVAL_PS, DEFAULT_TARGET_PS};
 use super::config::Site;
 use super::flow::flow_hash;
 use super::ranges::{
@@ -28,55 +28,42 @@ const UNUSED: u32 = u32::MAX;
 
 /// `{"kind": "fq_codel", ...}`; the defaults are those of RFC 8290, 5.2, and the limit of bytes the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FqCodelConfig {
     /// Frames that all queues keep together.
-    #[serde(default = "default_limit_frames")]
     #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// Link-layer bytes that all queues keep together.
-    #[serde(default = "default_limit_bytes")]
     #[schemars(range(min = 1, max = MOST_BYTES))]
     pub limit_bytes: u64,
     /// Queues that flows are hashed into.
-    #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = MOST_BUCKETS))]
     pub flows: u64,
     /// Link-layer bytes a queue may send in a turn.
-    #[serde(default = "default_quantum")]
     #[schemars(range(min = LEAST_QUANTUM_BYTES, max = u32::MAX))]
     pub quantum_bytes: u64,
     /// CoDel's target.
-    #[serde(default = "default_target")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// CoDel's interval.
-    #[serde(default = "default_interval")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub interval_ps: u64,
     /// Marks frames whose sender understands it, instead of dropping them.
-    #[serde(default = "default_ecn")]
     pub ecn: bool,
 }
 
-const fn default_limit_frames() -> u64 {
-    10_240
-}
-
-const fn default_limit_bytes() -> u64 {
-    32 << 20
-}
-
-const fn default_flows() -> u64 {
-    1024
-}
-
-const fn default_quantum() -> u64 {
-    1514
-}
-
-const fn default_ecn() -> bool {
-    true
+impl Default for FqCodelConfig {
+    fn default() -> Self {
+        Self {
+            limit_frames: 10_240,
+            limit_bytes: 32 << 20,
+            flows: 1024,
+            quantum_bytes: 1514,
+            target_ps: DEFAULT_TARGET_PS,
+            interval_ps: DEFAULT_INTERVAL_PS,
+            ecn: true,
+        }
+    }
 }
 
 impl FqCodelConfig {
@@ -236,10 +223,6 @@ impl QueueDiscipline for FqCodel {
             self.forget(gone);
             return Some(frame);
         }
-    }
-
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (self.backlog.frames > 0).then_some(now)
     }
 
     fn backlog(&self) -> Backlog {

@@ -31,6 +31,7 @@ mod class;
 mod classify;
 mod codel;
 mod config;
+mod delay;
 mod drr;
 pub mod ecn;
 mod estimator;
@@ -38,6 +39,7 @@ mod fifo;
 pub mod flow;
 mod fq_codel;
 mod htb;
+pub mod own;
 mod pie;
 mod priority;
 mod ranges;
@@ -55,10 +57,12 @@ pub use cbq::{Cbq, CbqClassConfig, CbqConfig};
 pub use classify::{Classify, ClassifyConfig, ClassifyRule, HeaderMatch};
 pub use codel::{Codel, CodelConfig};
 pub use config::{DrrClassConfig, HtbQueueConfig, QueueConfig, Site};
+pub use delay::{Delay, DelayConfig};
 pub use drr::Drr;
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use htb::{Htb, HtbLeaf};
+pub use own::OwnConfig;
 pub use pie::{Pie, PieConfig};
 pub use priority::Priority;
 pub use ranges::QueueError;
@@ -80,7 +84,7 @@ use twinnet_units::Time;
 pub enum DropReason {
     /// The limit in frames or bytes was reached.
     Overlimit,
-    /// An active queue management dropped it early.
+    /// An active queue management dropped it early, or a class loses some of its frames.
     Early,
     /// No class of the discipline takes it.
     Unclassified,
@@ -154,8 +158,11 @@ pub trait QueueDiscipline: Send {
     /// The next frame to send at `now`, if one may be sent.
     fn dequeue(&mut self, now: Time, drops: &mut dyn DropSink) -> Option<Box<Frame>>;
 
-    /// After `dequeue` gave nothing: when it may give something without a further `enqueue`. `None`: it is empty.
-    fn next_ready(&self, now: Time) -> Option<Time>;
+    /// After `dequeue` gave nothing: when it may give something without a further `enqueue`; at once, unless the
+    /// discipline says otherwise. `None`: it is empty.
+    fn next_ready(&self, now: Time) -> Option<Time> {
+        (self.backlog().frames > 0).then_some(now)
+    }
 
     /// Returns what waits, over all classes.
     fn backlog(&self) -> Backlog;

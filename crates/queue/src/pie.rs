@@ -17,7 +17,7 @@ use twinnet_packet::Frame;
 use twinnet_units::random::Rng;
 use twinnet_units::{Duration, Time};
 
-use super::config::Site;
+use super::config::{Site, DEFAULT_LIMIT_FRAMES};
 use super::ecn::mark_congestion;
 use super::ranges::{
     check_frames, check_range, check_span, QueueError, LONGEST_SPAN_PS, MOST_FRAMES, SHORTEST_SPAN_PS,
@@ -38,39 +38,34 @@ const SMALL_BACKLOG_BYTES: u64 = 2 * 1514;
 
 /// `{"kind": "pie", ...}`; the defaults are those of RFC 8033, 4, and the limit the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct PieConfig {
     /// Frames it keeps.
-    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// The delay that is aimed at.
-    #[serde(default = "default_period")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS))]
     pub target_ps: u64,
     /// The period after which the probability is set.
-    #[serde(default = "default_period")]
     #[schemars(range(min = SHORTEST_UPDATE_PS, max = LONGEST_SPAN_PS))]
     pub update_ps: u64,
     /// For so long after a quiet time nothing is dropped.
-    #[serde(default = "default_burst")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS), extend("or_zero" = true))]
     pub burst_ps: u64,
     /// Marks frames whose sender understands it while the probability is below 10 %.
-    #[serde(default)]
     pub ecn: bool,
 }
 
-const fn default_limit() -> u64 {
-    super::config::DEFAULT_LIMIT_FRAMES
-}
-
-const fn default_period() -> u64 {
-    15_000_000_000
-}
-
-const fn default_burst() -> u64 {
-    150_000_000_000
+impl Default for PieConfig {
+    fn default() -> Self {
+        Self {
+            limit_frames: DEFAULT_LIMIT_FRAMES,
+            target_ps: 15_000_000_000,
+            update_ps: 15_000_000_000,
+            burst_ps: 150_000_000_000,
+            ecn: false,
+        }
+    }
 }
 
 impl PieConfig {
@@ -229,10 +224,6 @@ impl QueueDiscipline for Pie {
     fn dequeue(&mut self, now: Time, _drops: &mut dyn DropSink) -> Option<Box<Frame>> {
         self.controller.catch_up(self.queue.head_came(), now);
         self.queue.pop().map(|(_, frame)| frame)
-    }
-
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (!self.queue.is_empty()).then_some(now)
     }
 
     fn backlog(&self) -> Backlog {

@@ -283,10 +283,6 @@ impl QueueDiscipline for Red {
         Some(frame)
     }
 
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (!self.queue.is_empty()).then_some(now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

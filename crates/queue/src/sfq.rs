@@ -28,40 +28,26 @@ const FEWEST_BUCKETS: u64 = 127;
 
 /// `{"kind": "sfq", ...}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SfqConfig {
     /// Frames that all buckets keep together.
-    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = MOST_FRAMES))]
     pub limit_frames: u64,
     /// Buckets that flows are hashed into.
-    #[serde(default = "default_buckets")]
     #[schemars(range(min = FEWEST_BUCKETS, max = MOST_BUCKETS))]
     pub buckets: u64,
     /// Link-layer bytes a bucket may send in a turn.
-    #[serde(default = "default_quantum")]
     #[schemars(range(min = LEAST_QUANTUM_BYTES, max = u32::MAX))]
     pub quantum_bytes: u64,
     /// The period after which the hash changes; 0 is never.
-    #[serde(default = "default_perturb")]
     #[schemars(range(min = SHORTEST_SPAN_PS, max = LONGEST_SPAN_PS), extend("or_zero" = true))]
     pub perturb_ps: u64,
 }
 
-const fn default_limit() -> u64 {
-    127
-}
-
-const fn default_buckets() -> u64 {
-    1024
-}
-
-const fn default_quantum() -> u64 {
-    1514
-}
-
-const fn default_perturb() -> u64 {
-    10_000_000_000_000
+impl Default for SfqConfig {
+    fn default() -> Self {
+        Self { limit_frames: 127, buckets: 1024, quantum_bytes: 1514, perturb_ps: 10_000_000_000_000 }
+    }
 }
 
 impl SfqConfig {
@@ -266,10 +252,6 @@ impl QueueDiscipline for Sfq {
             }
             return Some(frame);
         }
-    }
-
-    fn next_ready(&self, now: Time) -> Option<Time> {
-        (self.backlog.frames > 0).then_some(now)
     }
 
     fn backlog(&self) -> Backlog {

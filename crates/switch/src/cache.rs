@@ -9,9 +9,11 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use twinnet_packet::{FlowKey, Glance};
 use twinnet_units::impossible;
 
+use super::classifier::FlowId;
 use super::decision::{Decision, Straight};
 use super::pipeline::Pipeline;
 
@@ -25,9 +27,11 @@ struct Entry {
     decision: Arc<Decision>,
 }
 
-/// The equal decisions that are looked for before another is kept: most flows of a switch share a few, which then stay
-/// in the processor's cache.
-const SHARED_DECISIONS: usize = 16;
+/// The decisions of one flow among which an equal one is looked for before another is kept: most frames of a flow share
+/// one, which then stays in the processor's cache.
+const SHARED_OF_A_FLOW: usize = 16;
+/// Decisions that are looked among, of all flows.
+const SHARED: usize = 1024;
 
 /// A decision found by a glance at the frame: one cache line, with which most frames find all that was decided.
 #[derive(Debug)]
@@ -57,8 +61,10 @@ pub(super) struct Cache {
     mask: Option<Glance>,
     /// The part of it that actions read.
     reads: Glance,
-    /// Decisions of this generation that flows share, the latest last.
-    shared: Vec<Arc<Decision>>,
+    /// Decisions of this generation that flow keys share, by the flow that was found last; the latest last.
+    shared: FxHashMap<Option<FlowId>, Vec<Arc<Decision>>>,
+    /// All of them.
+    shared_count: usize,
     seed: u64,
     generation: u64,
     /// Entries in use that were pushed out since the cache last grew.
@@ -77,7 +83,8 @@ impl Cache {
             glances: Vec::new(),
             mask: None,
             reads: Glance::default(),
-            shared: Vec::new(),
+            shared: FxHashMap::default(),
+            shared_count: 0,
             seed,
             generation: 1,
             pushed_out: 0,
@@ -88,7 +95,7 @@ impl Cache {
     pub(super) fn invalidate(&mut self) {
         self.generation += 1;
         (self.mask, self.reads) = (None, Glance::default());
-        self.shared.clear();
+        self.forget_shared();
     }
 
     /// Returns those bits of `glance` that matter to the flows of `pipeline`: what the other calls are to be given.
@@ -167,20 +174,35 @@ impl Cache {
             self.pushed_out += 1;
         }
         let entry = Entry { key, generation: self.generation, decision: self.shared(decision) };
-        self.sets[at][0] = Some(Box::new(entry));
+        match &mut self.sets[at][0] {
+            Some(old) => **old = entry,
+            free => *free = Some(Box::new(entry)),
+        }
     }
 
-    /// `decision`, or the one like it that other flows have.
+    /// `decision`, or the one like it that other keys have.
     fn shared(&mut self, decision: Decision) -> Arc<Decision> {
-        if let Some(known) = self.shared.iter().rev().find(|known| ***known == decision) {
+        if self.shared_count == SHARED {
+            self.forget_shared();
+        }
+        let flow = decision.lookups.last().and_then(|lookup| lookup.flow);
+        let of_flow = self.shared.entry(flow).or_default();
+        if let Some(known) = of_flow.iter().rev().find(|known| ***known == decision) {
             return Arc::clone(known);
         }
-        if self.shared.len() == SHARED_DECISIONS {
-            self.shared.remove(0);
+        if of_flow.len() == SHARED_OF_A_FLOW {
+            of_flow.remove(0);
+        } else {
+            self.shared_count += 1;
         }
         let decision = Arc::new(decision);
-        self.shared.push(Arc::clone(&decision));
+        of_flow.push(Arc::clone(&decision));
         decision
+    }
+
+    fn forget_shared(&mut self) {
+        self.shared.clear();
+        self.shared_count = 0;
     }
 
     fn grow(&mut self) {
@@ -199,6 +221,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::Lookup;
     use twinnet_packet::Field;
 
     fn key(number: u128) -> FlowKey {
@@ -231,7 +254,12 @@ mod tests {
         for certain in 0..100 {
             cache.insert(key(4), Decision { certain, ..Decision::default() });
         }
-        assert_eq!((found(&mut cache, 4).certain, cache.shared.len()), (99, SHARED_DECISIONS));
+        assert_eq!((found(&mut cache, 4).certain, cache.shared_count), (99, SHARED_OF_A_FLOW));
+        for flow in 0..10_000 {
+            let lookups = vec![Lookup { table: 0, flow: Some(flow) }];
+            cache.insert(key(5), Decision { lookups, ..Decision::default() });
+        }
+        assert!(cache.shared_count <= SHARED && cache.shared.len() <= SHARED);
     }
 
     #[test]

@@ -27,6 +27,8 @@ struct Fork {
     /// The step that began it.
     at: usize,
     original: Option<(Box<Frame>, Layout)>,
+    /// Frames and bytes of the original.
+    extent: (u64, u64),
 }
 
 /// A frame on its way through a decision.
@@ -39,6 +41,8 @@ struct Journey<'a> {
     outcomes: Vec<Outcome>,
     forks: Vec<Fork>,
     next: usize,
+    /// Frames and bytes of what is on its way, also when the last of it was sent.
+    extent: (u64, u64),
     now: Time,
 }
 
@@ -89,14 +93,16 @@ impl Switch {
             outcomes: Vec::new(),
             forks: Vec::new(),
             next: 0,
+            extent: (0, 0),
             now,
         };
         let mut sender = Sender { frame: Some(frame), out };
         loop {
             if journey.next >= journey.end() {
                 let Some(fork) = journey.forks.pop() else { return };
-                let Some((frame, place)) = fork.original else { continue };
-                (sender.frame, layout) = (Some(frame), place);
+                journey.extent = fork.extent;
+                let (frame, place) = fork.original.unzip();
+                (sender.frame, layout) = (frame, place.unwrap_or(layout));
                 continue;
             }
             if !self.take_step(&mut journey, &mut sender, &mut layout) {
@@ -110,13 +116,15 @@ impl Switch {
         let at = journey.next;
         journey.next += 1;
         let step = journey.decision.steps[at];
-        let (frames, bytes) = sender.frame.as_ref().map_or((0, 0), |frame| (frame.frames(), frame.link_bytes()));
+        let there = sender.frame.as_ref().map(|frame| (frame.frames(), frame.link_bytes()));
+        let (frames, bytes) = there.unwrap_or(journey.extent);
+        journey.extent = (frames, bytes);
         match step {
             Step::Fork(length) => {
                 let after = at + 1 + usize::from(length);
                 let needed = journey.decision.steps[after.min(journey.end())..journey.end()].iter().any(Step::sends);
                 let original = sender.frame.as_ref().filter(|_| needed).map(|frame| (frame.clone(), *layout));
-                journey.forks.push(Fork { at, original });
+                journey.forks.push(Fork { at, original, extent: journey.extent });
             }
             Step::Lookup(index) => {
                 if let Some(lookup) = journey.decision.lookups.get(usize::from(index)).copied() {
@@ -191,9 +199,7 @@ impl Switch {
     /// Walks the tables again with what came out at the stops so far, and goes on after the last of them.
     fn decide_again(&self, journey: &mut Journey<'_>) {
         let decision = decide(&self.pipeline, &journey.key, journey.start, &journey.outcomes);
-        let stops = decision.steps.iter().enumerate().filter(|(_, step)| step.is_stop());
-        let place = stops.map(|(index, _)| index).nth(journey.outcomes.len() - 1);
-        journey.next = place.map_or(decision.steps.len(), |place| place + 1);
+        journey.next = decision.after_stop(journey.outcomes.len());
         journey.decision = Arc::new(decision);
     }
 
@@ -244,7 +250,9 @@ impl Switch {
         for lookup in &decision.lookups[..decision.certain] {
             self.credit(*lookup, frames, bytes, now);
         }
+        let first = out.len();
         self.carry_out(&decision, (start, key), frame, (in_port, now), out);
+        self.mirror_sent(first, out);
     }
 }
 

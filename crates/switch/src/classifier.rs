@@ -2,18 +2,29 @@
 //! Space Search", 1999).
 //!
 //! All matches with one mask share a hash table (a tuple). Tuples are searched in the order of their highest
-//! priority, and the search ends where none left can win.
+//! priority, and the search ends where none left can win. Among many tuples, [one word of the key](super::signpost)
+//! tells first which of them can have a match at all.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+
 use twinnet_units::impossible;
 
 use rustc_hash::FxHashMap;
 use twinnet_packet::{mix, FlowKey, FLOW_KEY_WORDS};
 
 use super::matching::Match;
+use super::signpost::Signpost;
 
 /// A flow's place in the switch's store of flows.
 pub(super) type FlowId = u32;
+
+/// Tuples among which one word of the key is looked at before any is searched: fewer are soon searched.
+const TUPLES: RangeInclusive<usize> = 6..=Signpost::MOST_TUPLES;
+/// The most flows for which that is done: to look at each of them takes a millisecond, which a line can bear.
+const MOST_SIGNPOSTED: usize = 20_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -33,8 +44,8 @@ impl Slot {
 #[derive(Debug)]
 struct Tuple {
     mask: FlowKey,
-    /// Words in which the mask has bits: the only ones that are hashed and compared.
-    words: Vec<u8>,
+    /// The words in which the mask has bits, with these bits: all that is hashed and compared.
+    words: Vec<(u8, u64)>,
     /// The number of flows of each priority.
     priorities: BTreeMap<u16, usize>,
     highest_priority: u16,
@@ -44,25 +55,22 @@ struct Tuple {
 
 impl Tuple {
     fn new(mask: FlowKey) -> Self {
-        let words = (0..FLOW_KEY_WORDS as u8).filter(|&word| mask.words()[usize::from(word)] != 0).collect();
+        let words = (0..FLOW_KEY_WORDS as u8).zip(*mask.words()).filter(|(_, bits)| *bits != 0).collect();
         Self { mask, words, priorities: BTreeMap::new(), highest_priority: 0, slots: FxHashMap::default() }
     }
 
     fn digest(&self, key: &FlowKey, seed: u64) -> u64 {
-        let (values, masks) = (key.words(), self.mask.words());
-        self.words.iter().fold(seed, |digest, &word| {
-            let word = usize::from(word);
-            mix(digest ^ (values[word] & masks[word]), 0x9e37_79b9_7f4a_7c15)
-        })
+        let values = key.words();
+        self.words
+            .iter()
+            .fold(seed, |digest, &(word, bits)| mix(digest ^ (values[usize::from(word)] & bits), 0x9e37_79b9_7f4a_7c15))
     }
 
     fn find(&self, key: &FlowKey, seed: u64) -> Option<&Slot> {
-        let (values, masks) = (key.words(), self.mask.words());
+        let values = key.words();
         self.slots.get(&self.digest(key, seed))?.iter().find(|slot| {
             let wanted = slot.value.words();
-            self.words
-                .iter()
-                .all(|&word| values[usize::from(word)] & masks[usize::from(word)] == wanted[usize::from(word)])
+            self.words.iter().all(|&(word, bits)| values[usize::from(word)] & bits == wanted[usize::from(word)])
         })
     }
 }
@@ -74,11 +82,16 @@ pub(super) struct Classifier {
     tuples: Vec<Tuple>,
     seed: u64,
     count: usize,
+    /// Says which tuples are worth a search; made anew when flows came or went, once as many keys were looked for as
+    /// there are flows: it costs a look at each.
+    signpost: OnceLock<Signpost>,
+    /// Keys that were looked for without it.
+    without: AtomicUsize,
 }
 
 impl Classifier {
     pub(super) fn new(seed: u64) -> Self {
-        Self { tuples: Vec::new(), seed, count: 0 }
+        Self { tuples: Vec::new(), seed, count: 0, signpost: OnceLock::new(), without: AtomicUsize::new(0) }
     }
 
     /// Returns the number of flows in it.
@@ -93,8 +106,18 @@ impl Classifier {
 
     /// The flow that `key` matches.
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowId> {
+        let best = match self.signpost() {
+            Some(signpost) => self.best(key, signpost.ways(key).map_while(|at| self.tuples.get(at))),
+            None => self.best(key, self.tuples.iter()),
+        };
+        best.map(|slot| slot.id)
+    }
+
+    /// The best match of `key` in `tuples`, which are in their order.
+    #[inline]
+    fn best<'a>(&self, key: &FlowKey, tuples: impl Iterator<Item = &'a Tuple>) -> Option<&'a Slot> {
         let mut best: Option<&Slot> = None;
-        for tuple in &self.tuples {
+        for tuple in tuples {
             if best.is_some_and(|best| best.priority > tuple.highest_priority) {
                 break;
             }
@@ -104,7 +127,23 @@ impl Classifier {
                 }
             }
         }
-        best.map(|slot| slot.id)
+        best
+    }
+
+    #[inline]
+    fn signpost(&self) -> Option<&Signpost> {
+        if let Some(signpost) = self.signpost.get() {
+            return Some(signpost);
+        }
+        let pays = TUPLES.contains(&self.tuples.len()) && self.count <= MOST_SIGNPOSTED;
+        if !pays || self.without.fetch_add(1, Ordering::Relaxed) < self.count {
+            return None;
+        }
+        Some(self.signpost.get_or_init(|| {
+            let values = self.tuples.iter().map(|tuple| tuple.slots.values().flatten().map(|slot| &slot.value));
+            let tuples: Vec<_> = self.tuples.iter().map(|tuple| &tuple.mask).zip(values.map(Vec::from_iter)).collect();
+            Signpost::new(&tuples)
+        }))
     }
 
     /// The flow with exactly this match and priority.
@@ -163,6 +202,8 @@ impl Classifier {
 
     /// Keeps the order of the tuples after a flow of the one at `at` came or went.
     fn settle(&mut self, at: usize) {
+        self.signpost.take();
+        *self.without.get_mut() = 0;
         let tuple = &mut self.tuples[at];
         let Some((&highest, _)) = tuple.priorities.last_key_value() else {
             self.tuples.remove(at);
@@ -195,6 +236,47 @@ mod tests {
         classifier.insert(&exact(Field::TP_DST, 80), 5, 2, 12);
         let key = FlowKey::ZERO.with(Field::NW_DST, 4).with(Field::TP_DST, 80);
         assert_eq!(classifier.find(&key), Some(10));
+    }
+
+    /// Flows under more masks than a plain search is made of, with every priority several times.
+    fn many(classifier: &mut Classifier) -> Vec<(Match, u16, FlowId)> {
+        let mut flows = Vec::new();
+        for id in 0..400_u32 {
+            let mut matching = Match::default();
+            let number = u128::from(id);
+            let length = 8 * (1 + number % 4);
+            let prefix = Field::NW_DST.maximum() << (32 - length) & Field::NW_DST.maximum();
+            assert!(matching.restrict(Field::NW_DST, (number % 7) << 24 & prefix, prefix));
+            if number % 3 == 0 {
+                assert!(matching.restrict(Field::TP_DST, number % 5, Field::TP_DST.maximum()));
+            }
+            let priority = (id % 11) as u16;
+            if classifier.find_same(&matching, priority).is_none() {
+                classifier.insert(&matching, priority, u64::from(id), id);
+                flows.push((matching, priority, id));
+            }
+        }
+        flows
+    }
+
+    #[test]
+    fn the_signpost_changes_nothing_in_what_is_found() {
+        let mut classifier = Classifier::new(1);
+        let mut flows = many(&mut classifier);
+        assert!(TUPLES.contains(&classifier.tuples.len()));
+        for round in 0..3 {
+            let keys: Vec<_> = (0..2000_u128)
+                .map(|n| FlowKey::ZERO.with(Field::NW_DST, ((n % 9) << 24) | (n % 3)).with(Field::TP_DST, n % 6))
+                .collect();
+            let plain: Vec<_> =
+                keys.iter().map(|key| classifier.best(key, classifier.tuples.iter()).map(|slot| slot.id)).collect();
+            let found: Vec<_> = keys.iter().map(|key| classifier.find(key)).collect();
+            assert_eq!(found, plain, "round {round}");
+            assert!(classifier.signpost.get().is_some(), "it is made once enough keys were looked for");
+            let (matching, _, id) = flows.swap_remove(round * 31);
+            classifier.remove(&matching, id);
+            assert!(classifier.signpost.get().is_none(), "a flow that went makes it void");
+        }
     }
 
     #[test]

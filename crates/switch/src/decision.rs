@@ -48,11 +48,15 @@ pub enum SwitchDrop {
     PortConfig,
     /// A group had no bucket for it.
     NoBucket,
+    /// The port that it came in by does not carry its VLAN.
+    Vlan,
+    /// It came in by a port at which a mirror's copies leave, and nothing else comes or goes there.
+    Mirror,
 }
 
 impl SwitchDrop {
     /// All reasons, in their order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Ingress,
         Self::NoFlow,
         Self::Action,
@@ -70,6 +74,8 @@ impl SwitchDrop {
         Self::Fragment,
         Self::PortConfig,
         Self::NoBucket,
+        Self::Vlan,
+        Self::Mirror,
     ];
 }
 
@@ -227,4 +233,12 @@ pub(super) struct Decision {
     pub(super) involved: bool,
     /// The bits of a glance at the frame that actions read, beside those that flows match.
     pub(super) reads: Glance,
+}
+
+impl Decision {
+    /// The place after so many stops; its end, if it has fewer.
+    pub(super) fn after_stop(&self, stops: usize) -> usize {
+        let mut places = self.steps.iter().enumerate().filter(|(_, step)| step.is_stop()).map(|(place, _)| place + 1);
+        stops.checked_sub(1).and_then(|last| places.nth(last)).unwrap_or(self.steps.len())
+    }
 }

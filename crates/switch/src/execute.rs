@@ -6,7 +6,9 @@ use twinnet_units::Time;
 use super::decision::{Step, SwitchDrop};
 use super::mac_table::{MacTable, Station};
 use super::membership::Routers;
-use super::port::{Ports, NO_FLOOD, NO_FORWARD};
+use super::mirror::Mirrors;
+use super::port::{Port, Ports, NO_FORWARD, NO_RECEIVE};
+use super::vlans::Vlans;
 use super::Output;
 
 /// The part of a switch that frames change: ports, learnt addresses, drop counters.
@@ -15,6 +17,8 @@ pub(super) struct Datapath {
     pub(super) ports: Ports,
     pub(super) macs: MacTable,
     pub(super) routers: Routers,
+    pub(super) vlans: Vlans,
+    pub(super) mirrors: Mirrors,
     /// By reason, in the order of [`SwitchDrop::ALL`].
     pub(super) drops: [u64; SwitchDrop::ALL.len()],
 }
@@ -35,7 +39,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends the frame to all of `ports`.
+    /// Sends the frame to all of `ports`; `false` when there are none.
     fn send_to_all(&mut self, ports: impl Iterator<Item = u32>, queue: u32, last: bool) -> bool {
         let mut ports = ports.peekable();
         let any = ports.peek().is_some();
@@ -52,6 +56,8 @@ impl Datapath {
             ports: Ports::default(),
             macs: MacTable::new(seed),
             routers: Routers::default(),
+            vlans: Vlans::default(),
+            mirrors: Mirrors::default(),
             drops: [0; SwitchDrop::ALL.len()],
         }
     }
@@ -98,21 +104,55 @@ impl Datapath {
                 if let Some(frame) = &mut sender.frame {
                     rewrite.apply(frame, layout);
                 }
-                None
+                return None;
             }
-            Step::Output { port, queue } => self.output(sender, port, queue, last),
-            Step::InPort { queue } => self.output(sender, in_port, queue, last),
-            Step::Flood { queue } => self.flood(sender, in_port, queue, last, true),
-            Step::All { queue } => self.flood(sender, in_port, queue, last, false),
-            Step::Normal { source, destination, queue } => {
+            Step::Normal { source, destination, .. } => {
                 if let Some(frame) = &sender.frame {
                     self.routers.observe(destination, frame, layout, in_port, now);
                 }
-                self.normal(sender, in_port, (source, destination), queue, last, now)
+                if let Ok(vlan) = self.admit(in_port, source, destination) {
+                    if self.ports.get(in_port).is_some_and(|port| port.in_tree) {
+                        self.macs.learn(source.within(vlan), in_port, now);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.send(step, sender, layout, (in_port, now), last)
+    }
+
+    /// Sends the frame where one step says, and changes nothing else; `last`: it is not needed after it. Gives the
+    /// reason when nothing could be sent.
+    #[inline]
+    pub(super) fn send(
+        &self,
+        step: Step,
+        sender: &mut Sender<'_>,
+        layout: &Layout,
+        (in_port, now): (u32, Time),
+        last: bool,
+    ) -> Option<SwitchDrop> {
+        match step {
+            Step::Output { port, queue } => self.output(sender, port, queue, last),
+            Step::InPort { queue } => self.output(sender, in_port, queue, last),
+            Step::Flood { queue } => self.flood(sender, in_port, queue, last, Port::floods),
+            Step::All { queue } => self.flood(sender, in_port, queue, last, |_| true),
+            Step::Normal { source, destination, queue } => {
+                self.normal(sender, layout, (in_port, now), (source, destination), queue, last)
             }
             Step::Drop(reason) => Some(reason),
             // The others are involved: `carry_out` has them.
             _ => None,
+        }
+    }
+
+    /// Returns why nothing is taken from `port`; `None` when it is.
+    pub(super) fn refusal_from(&self, port: u32) -> Option<SwitchDrop> {
+        match self.ports.get(port) {
+            Some(port) if !port.is_live() => Some(SwitchDrop::Ingress),
+            Some(port) if port.config & NO_RECEIVE != 0 => Some(SwitchDrop::PortConfig),
+            Some(_) => None,
+            None => Some(SwitchDrop::Ingress),
         }
     }
 
@@ -135,40 +175,76 @@ impl Datapath {
         }
     }
 
-    fn flood(&self, sender: &mut Sender<'_>, in_port: u32, queue: u32, last: bool, tree: bool) -> Option<SwitchDrop> {
-        let wanted = self.ports.iter().filter(|port| {
-            let floods = !tree || (port.in_tree && port.config & NO_FLOOD == 0);
-            port.is_live() && port.config & NO_FORWARD == 0 && port.number != in_port && floods
-        });
+    fn flood(
+        &self,
+        sender: &mut Sender<'_>,
+        in_port: u32,
+        queue: u32,
+        last: bool,
+        floods: impl Fn(&Port) -> bool,
+    ) -> Option<SwitchDrop> {
+        let wanted = self
+            .ports
+            .iter()
+            .filter(|port| port.is_live() && port.config & NO_FORWARD == 0 && port.number != in_port && floods(port));
         let any = sender.send_to_all(wanted.map(|port| port.number), queue, last);
         (!any).then_some(SwitchDrop::Alone)
     }
 
-    /// A learning switch: IEEE 802.1Q, 8.6 and 8.7, with the tree given from outside.
+    /// The VLAN to which a learning switch counts a frame, or why it forwards none such: IEEE 802.1Q, 8.6.
+    fn admit(&self, in_port: u32, source: Station, destination: Station) -> Result<u16, SwitchDrop> {
+        if destination.is_reserved() {
+            return Err(SwitchDrop::Reserved);
+        }
+        if self.mirrors.reserve(in_port) {
+            return Err(SwitchDrop::Mirror);
+        }
+        self.vlans.admit(in_port, source.vlan()).ok_or(SwitchDrop::Vlan)
+    }
+
+    /// A learning switch that has learnt: IEEE 802.1Q, 8.6 and 8.7, with the tree given from outside.
     fn normal(
-        &mut self,
+        &self,
         sender: &mut Sender<'_>,
-        in_port: u32,
+        layout: &Layout,
+        (in_port, now): (u32, Time),
         (source, destination): (Station, Station),
         queue: u32,
         last: bool,
-        now: Time,
     ) -> Option<SwitchDrop> {
-        if destination.is_reserved() {
-            return Some(SwitchDrop::Reserved);
+        let vlan = match self.admit(in_port, source, destination) {
+            Ok(vlan) => vlan,
+            Err(reason) => return Some(reason),
+        };
+        let first = sender.out.len();
+        let refused = self.normal_in_vlan(sender, (in_port, now), (vlan, destination.within(vlan)), queue, last);
+        if !self.vlans.is_empty() {
+            for output in &mut sender.out[first..] {
+                self.vlans.tag(output.port, vlan, &mut output.frame, *layout);
+            }
         }
-        if self.ports.get(in_port).is_some_and(|port| port.in_tree) {
-            self.macs.learn(source, in_port, now);
-        }
+        refused
+    }
+
+    /// Sends a frame that belongs to `vlan` where its destination is.
+    fn normal_in_vlan(
+        &self,
+        sender: &mut Sender<'_>,
+        (in_port, now): (u32, Time),
+        (vlan, destination): (u16, Station),
+        queue: u32,
+        last: bool,
+    ) -> Option<SwitchDrop> {
+        let carries = |port: u32| self.vlans.carries(port, vlan) && !self.mirrors.reserve(port);
         if Routers::is_report(destination) {
-            let routers = self.routers.ports(now).filter(|port| *port != in_port);
+            let routers = self.routers.ports(now).filter(|port| *port != in_port && carries(*port));
             let any = sender.send_to_all(routers, queue, last);
             return (!any).then_some(SwitchDrop::Membership);
         }
         match self.macs.find(destination, now) {
             Some(port) if port == in_port => Some(SwitchDrop::ToIngress),
             Some(port) => self.output(sender, port, queue, last),
-            None => self.flood(sender, in_port, queue, last, true),
+            None => self.flood(sender, in_port, queue, last, |port| port.floods() && carries(port.number)),
         }
     }
 }

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use twinnet_packet::{Field, FlowKey};
 use twinnet_units::Time;
 
@@ -13,11 +15,16 @@ use super::action::Action;
 pub(super) const NOTHING_WATCHED: u32 = u32::MAX;
 
 /// The rule for which buckets of a group are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GroupKind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupKind {
+    /// All of them, a copy each.
     All,
+    /// One that its flow chooses, by their weights.
     Select,
+    /// The only one.
     Indirect,
+    /// The first that is live.
     FastFailover,
 }
 
@@ -189,7 +196,8 @@ impl Groups {
         }
     }
 
-    fn is_bucket_live(&self, bucket: &Bucket, depth: usize) -> bool {
+    /// Returns `true` if a frame may take `bucket`; `depth` is that of the group that is looked at.
+    pub(super) fn is_bucket_live(&self, bucket: &Bucket, depth: usize) -> bool {
         let port = bucket.watch_port != NOTHING_WATCHED && self.live_ports.contains(&bucket.watch_port);
         if bucket.watch_port == NOTHING_WATCHED && bucket.watch_group == NOTHING_WATCHED {
             return true;

@@ -36,6 +36,7 @@ mod cache;
 mod carry_out;
 mod classifier;
 pub mod control;
+mod counted;
 mod decision;
 mod event;
 mod execute;
@@ -43,22 +44,26 @@ mod extension;
 mod extension_syntax;
 mod field;
 mod flow;
+mod follow;
 mod group;
 mod mac_table;
 mod matching;
 mod membership;
 mod meter;
+mod mirror;
 mod nearest;
 mod other_tools;
 mod parse;
 mod pipeline;
 mod port;
+mod signpost;
 mod subfield;
 mod syntax;
 #[cfg(test)]
 mod tests;
 mod translate;
 mod value;
+mod vlans;
 mod written;
 
 use std::collections::BTreeMap;
@@ -76,11 +81,17 @@ use event::{Events, RemovalReason, SwitchEvent};
 use execute::Datapath;
 use flow::CHECK_OVERLAP;
 use pipeline::{Pipeline, MOST_FLOWS};
-use port::{Port, NO_RECEIVE};
+use port::Port;
 use translate::{translate, Miss, Start};
 
+pub use counted::{BandRow, BucketRow, GroupRow, MeterRow, MeterUnit};
 pub use decision::SwitchDrop;
+pub use follow::{Followed, FollowedKind, FollowedStep};
+pub use group::GroupKind;
+pub use mac_table::Learnt;
+pub use mirror::{Mirror, MirrorTo};
 pub use syntax::FlowSyntaxError;
+pub use vlans::{PortVlans, VlanMode, HIGHEST_VLAN};
 
 /// The treatment of frames that no flow matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -277,17 +288,20 @@ impl Switch {
 
     /// Takes a frame (or train) that came in by `in_port`; what is to be sent is appended to `out`.
     pub fn receive(&mut self, in_port: u32, frame: Box<Frame>, now: Time, out: &mut Vec<Output>) {
+        if self.datapath.mirrors.is_empty() {
+            self.forward(in_port, frame, now, out);
+        } else {
+            self.receive_and_mirror(in_port, frame, now, out);
+        }
+    }
+
+    #[inline]
+    fn forward(&mut self, in_port: u32, frame: Box<Frame>, now: Time, out: &mut Vec<Output>) {
         let frames = frame.frames();
         self.received += frames;
         let port = self.datapath.ports.get(in_port);
         if !port.is_some_and(|port| port.up && port.config == 0) {
-            let refused = match port {
-                Some(port) if !port.is_live() => Some(SwitchDrop::Ingress),
-                Some(port) if port.config & NO_RECEIVE != 0 => Some(SwitchDrop::PortConfig),
-                Some(_) => None,
-                None => Some(SwitchDrop::Ingress),
-            };
-            if let Some(reason) = refused {
+            if let Some(reason) = self.datapath.refusal_from(in_port) {
                 self.refused += frames;
                 self.datapath.count_drop(reason, frames);
                 return;

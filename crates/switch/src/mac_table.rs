@@ -6,6 +6,8 @@ use rustc_hash::FxHashMap;
 use twinnet_packet::mix;
 use twinnet_units::{Duration, Time};
 
+use super::Switch;
+
 /// An address that was not seen for so long is forgotten (IEEE 802.1Q, table 8-6: the recommended default).
 const AGEING: Duration = Duration::from_secs(300);
 /// Addresses that are kept at most; the longest unseen goes when one more comes.
@@ -19,6 +21,21 @@ impl Station {
     pub(super) fn new(vlan: u16, mac: [u8; 6]) -> Self {
         let [a, b, c, d, e, f] = mac;
         Self(u64::from(vlan & 0x0fff) << 48 | u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+    }
+
+    /// The VLAN; 0: none.
+    pub(super) fn vlan(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
+    fn address(self) -> [u8; 6] {
+        let [_, _, address @ ..] = self.0.to_be_bytes();
+        address
+    }
+
+    /// The same address in `vlan`.
+    pub(super) fn within(self, vlan: u16) -> Self {
+        Self(self.0 & 0xffff_ffff_ffff | u64::from(vlan & 0x0fff) << 48)
     }
 
     /// Group addresses: broadcast and multicast.
@@ -42,6 +59,33 @@ struct Entry {
     station: Station,
     port: u32,
     seen: Time,
+}
+
+/// An address that a switch has seen as the source of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Learnt {
+    /// The number of the port at which it was seen last.
+    pub port: u32,
+    /// The VLAN; 0: none.
+    pub vlan: u16,
+    /// The address.
+    pub mac: [u8; 6],
+    /// The time since it was seen.
+    pub age: Duration,
+}
+
+impl Switch {
+    /// Returns the addresses that a learning switch has seen lately, by VLAN and address. Frames that flows send to
+    /// ports teach nothing; those of `normal` do.
+    #[must_use]
+    pub fn learnt(&self, now: Time) -> Vec<Learnt> {
+        self.datapath.macs.learnt(now)
+    }
+
+    /// Forgets the addresses that it has learnt, and returns how many these were.
+    pub fn forget_learnt(&mut self) -> usize {
+        self.datapath.macs.clear()
+    }
 }
 
 /// The table.
@@ -106,6 +150,27 @@ impl MacTable {
     pub(super) fn forget_port(&mut self, port: u32) {
         self.entries.retain(|_, entry| entry.port != port);
         self.order.retain(|(hash, _)| self.entries.contains_key(hash));
+    }
+
+    /// Forgets all, and returns how many addresses these were.
+    fn clear(&mut self) -> usize {
+        self.order.clear();
+        self.entries.drain().count()
+    }
+
+    /// The addresses that were seen lately, by VLAN and address.
+    fn learnt(&self, now: Time) -> Vec<Learnt> {
+        let fresh = self.entries.values().filter(|entry| now.since(entry.seen) < AGEING);
+        let mut found: Vec<_> = fresh
+            .map(|Entry { station, port, seen }| Learnt {
+                port: *port,
+                vlan: station.vlan(),
+                mac: station.address(),
+                age: now.since(*seen),
+            })
+            .collect();
+        found.sort_unstable_by_key(|one| (one.vlan, one.mac));
+        found
     }
 
     /// Addresses in the table, aged ones that were not yet replaced included.

@@ -29,6 +29,11 @@ impl Port {
     pub(super) fn is_live(&self) -> bool {
         self.up && self.config & PORT_DOWN == 0
     }
+
+    /// Returns `true` if it is in the spanning tree and floods.
+    pub(super) fn floods(&self) -> bool {
+        self.in_tree && self.config & NO_FLOOD == 0
+    }
 }
 
 /// All ports, in the order of their numbers.

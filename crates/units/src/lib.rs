@@ -4,6 +4,7 @@
 //! (one bit at 100 Gbit/s is 10 ps). A [`Time`] is a moment on the lab's clock, a [`Duration`] the distance between
 //! two.
 
+mod brought;
 mod log_buckets;
 mod parse;
 mod rate;
@@ -13,6 +14,7 @@ mod time;
 pub mod impossible;
 pub mod random;
 
+pub use brought::Brought;
 pub use log_buckets::LogBuckets;
 pub use parse::ParseError;
 pub use rate::Rate;

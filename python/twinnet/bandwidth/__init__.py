@@ -13,10 +13,13 @@ from twinnet.traffic.bandwidth import (
     bandwidth_method,
     bandwidth_prober,
 )
+from twinnet.traffic.estimator import Heard, Train
 
 __all__ = [
     "METHODS",
     "Fused",
+    "Heard",
+    "Train",
     "Truth",
     "available",
     "bandwidth",

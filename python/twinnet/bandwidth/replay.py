@@ -6,17 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from twinnet._core import replay_bandwidth
+from twinnet._core import CoreError, replay_bandwidth
 from twinnet.errors import BadValue
 from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.traffic.bandwidth import bandwidth_method
+from twinnet.traffic.estimator import Estimator, hand_to_the_core
 
 __all__ = ["replay"]
 
 
 def replay(
     trains: Sequence[Mapping[str, Any]],
-    method: str,
+    method: str | type[Estimator],
     *,
     layer: Literal["wire", "network"] = "wire",
     mtu: int = 1500,
@@ -44,10 +45,13 @@ def replay(
     Raises
     ------
     BadValue
-        The trains are no record, or a setting is not allowed.
+        The trains are no record, a setting is not allowed, or a class of your own failed.
     """
+    chosen = bandwidth_method(method, **settings)
+    if code := chosen.get("code"):
+        hand_to_the_core(code)
     request = {
-        "method": bandwidth_method(method, **settings),
+        "method": chosen,
         "layer": layer,
         "v6": v6,
         "most_payload": mtu - (48 if v6 else 28),
@@ -57,9 +61,11 @@ def replay(
     }
     try:
         found = json.loads(replay_bandwidth(json.dumps(request)))
+    except CoreError as error:
+        raise BadValue(str(error.args[1]), str(error.args[2])) from error
     except (ValueError, TypeError) as error:
         raise BadValue(f"the record cannot be replayed: {error}") from None
-    spec: dict[str, Any] = {**found, "method": method, "layer": layer, "trains": len(trains)}
+    spec: dict[str, Any] = {**found, "method": chosen.get("called", method), "layer": layer, "trains": len(trains)}
     estimate = Bandwidth.from_spec(spec)
     assert estimate is not None
     return estimate

@@ -17,7 +17,7 @@ from twinnet.results.port_samples import PortSamples
 if TYPE_CHECKING:
     from twinnet.lab import Lab
 
-__all__ = ["Truth", "available", "path_ports", "truth"]
+__all__ = ["Truth", "available", "path_ports", "sent_bytes", "truth"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Truth:
 
 def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, Capacity]:
     """Return the sending ports along `nodes` (host, switches, host) with the capacities of their links: in bit/s, or a
-    `TracedCapacity` where a link follows a trace.
+    `TracedCapacity` where a link follows a trace. A token bucket at the port bounds it.
 
     Raises
     ------
@@ -54,11 +54,11 @@ def path_ports(lab: Lab, nodes: Sequence[str]) -> dict[str, Capacity]:
     for here, there in itertools.pairwise(nodes):
         number, backward = lab.layout.link(here, there)
         link = lab.layout.links[number]
-        capacity = capacity_of(link["ba" if backward else "ab"])
+        port = lab.layout.node(here)["ports"][link["b" if backward else "a"]["port"]]
+        capacity = capacity_of(link["ba" if backward else "ab"], port.get("queue"))
         if capacity is None:
             raise BadValue(f"the link from {here} to {there} has no rate", "give it one: it has no capacity otherwise")
-        end = link["b" if backward else "a"]
-        found[lab.layout.node(here)["ports"][end["port"]]["name"]] = capacity
+        found[port["name"]] = capacity
     return found
 
 
@@ -105,17 +105,22 @@ def available(
     if end <= start:
         raise BadValue(f"the window ends at {end} ps and starts at {start} ps", "give an end after the start")
     seconds = (end - start) / 1e12
-    edges = samples.start_ps + samples.interval_ps * np.arange(len(samples) + 1)
-    if len(samples) == 0 or start < edges[0] or end > edges[-1]:
-        raise BadValue("the samples do not cover the averaging window", "sample from before the estimate until its end")
     probes = probe_bytes * 8 / seconds
     links: dict[str, float] = {}
     wide: dict[str, float] = {}
     for port, capacity in capacities.items():
         wide[port] = capacity.over_bps(start, end) if isinstance(capacity, TracedCapacity) else capacity
-        sent = np.concatenate([[0.0], np.cumsum(samples[port].wire_bytes, dtype=float)])
-        passed = np.interp(end, edges, sent) - np.interp(start, edges, sent)
-        links[port] = wide[port] - max(0.0, passed * 8 / seconds - probes)
+        links[port] = wide[port] - max(0.0, sent_bytes(samples, port, start, end) * 8 / seconds - probes)
     tight = min(links, key=links.__getitem__)
     narrow = min(wide, key=wide.__getitem__)
     return Truth(links[tight], tight, narrow, links)
+
+
+def sent_bytes(samples: PortSamples, port: str, start_ps: int, end_ps: int) -> float:
+    """Return the bytes on the wire that `port` sent from `start_ps` to `end_ps` of the lab's clock; raises `BadValue`
+    where the samples do not cover that time."""
+    edges = samples.start_ps + samples.interval_ps * np.arange(len(samples) + 1)
+    if len(samples) == 0 or start_ps < edges[0] or end_ps > edges[-1]:
+        raise BadValue("the samples do not cover the averaging window", "sample from before the estimate until its end")
+    sent = np.concatenate([[0.0], np.cumsum(samples[port].wire_bytes, dtype=float)])
+    return float(np.interp(end_ps, edges, sent) - np.interp(start_ps, edges, sent))

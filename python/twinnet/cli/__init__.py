@@ -64,7 +64,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _tell("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has left (`twinnet labs | head`): nobody is there to be told.
+        # The reader of our output has left (`twinnet labs | head`): nobody is there to read it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,16 +26,51 @@ Examples:
   twinnet abw 10.0.0.2
   twinnet abw 10.0.0.2 --method pathload --json
   twinnet abw 10.0.0.2 --method spruce --capacity "100 Mbit"
+  twinnet abw 10.0.0.2 --method waves:Waves --setting trains=20
   twinnet abw 10.0.0.2 --budget "5 MB" --most-rate "50 Mbit"
 
 Start the listener at the far end first. Rates are those of an Ethernet line, preamble and gap included; with --layer
 network those of IP. Exit status 1 when there is no estimate."""
 
 
+class _Here(Mapping[str, str]):
+    """The texts of the files in this folder."""
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return Path(name).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise ValueError(f"there is no file {name!r} in this folder that can be read") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (one.name for one in Path().iterdir())
+
+    def __len__(self) -> int:
+        return len(list(self))
+
+
+class _Method(click.Choice[str]):
+    """A built-in method, or an estimator of one's own."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in METHODS:
+            return value
+        from twinnet.study.named_code import own_name
+
+        return own_name(value, "estimator") or super().convert(value, param, ctx)
+
+
 @click.command(short_help="Estimate the available bandwidth to another machine, or listen there.", epilog=_EXAMPLES)
 @click.argument("host", required=False)
 @click.option("--listen", is_flag=True, help="Listen here for probes of others, until Ctrl-C.")
-@click.option("--method", type=click.Choice(METHODS), default="hybrid", show_default=True, help="How to estimate.")
+@click.option(
+    "--method",
+    type=_Method(METHODS),
+    metavar=f"[{'|'.join(METHODS)}|MODULE:CLASS]",
+    default="hybrid",
+    show_default=True,
+    help="How to estimate; MODULE:CLASS is your own, in MODULE.py here or installed.",
+)
 @click.option("--capacity", metavar="RATE", help="Capacity of the tight link: spruce needs it, hybrid can use it.")
 @click.option("--prior", metavar="RATE", help="With hybrid: the estimate by counters.")
 @click.option("--prior-std", metavar="RATE", help="With --prior: its standard deviation.")
@@ -114,7 +150,19 @@ def abw(
         record=record,
         port=port,
     )
-    return _probe(host, method, probes, seed, family, as_json)
+    return _probe(host, _found(method), probes, seed, family, as_json)
+
+
+def _found(method: str) -> str:
+    """The name by which the core knows `method`."""
+    if method in METHODS:
+        return method
+    from twinnet.study.own_source import bring_own
+
+    try:
+        return bring_own(method, _Here(), "estimator")
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--method") from None
 
 
 def _listen(as_json: bool, port: int, most_rate: str | None, allow: tuple[str, ...], duration: str | None) -> int:
@@ -148,8 +196,8 @@ def _probe(host: str, method: str, probes: Probes, seed: int, family: str | None
     chosen = {"4": socket.AF_INET, "6": socket.AF_INET6}.get(family or "", 0)
     probed = probe(host, method, probes, seed=seed, family=chosen)
     if as_json:
-        told = dict(probed.report.raw)
-        print_json({**told, "doubts": list(probed.doubts), "processor": probed.processor.text})
+        raw = dict(probed.report.raw)
+        print_json({**raw, "doubts": list(probed.doubts), "processor": probed.processor.text})
     else:
         _print(probed)
     bandwidth = probed.report.bandwidth
@@ -175,7 +223,7 @@ def _settings(texts: tuple[str, ...]) -> dict[str, object]:
 
 def _print(probed: Probed) -> None:
     columns = terminal_columns()
-    for line in _told(probed):
+    for line in _lines(probed):
         click.echo(wrapped(line, columns))
 
 
@@ -187,29 +235,31 @@ def _stamps(kernel: int, trains: int) -> str:
     return f"the kernel's stamps of when packets left{rest}"
 
 
-def _told(probed: Probed) -> Iterator[str]:
+def _lines(probed: Probed) -> Iterator[str]:
     from twinnet.cli.sent_table import rate_text
 
-    told = probed.report.bandwidth
-    if told is None:
+    estimate = probed.report.bandwidth
+    if estimate is None:
         yield from probed.report.errors
         return
-    if told.estimate_bps is None:
-        yield f"No estimate: {told.gave_up or '; '.join(probed.report.errors)}"
+    if estimate.estimate_bps is None:
+        yield f"No estimate: {estimate.gave_up or '; '.join(probed.report.errors)}"
     else:
-        sort = "range" if told.confidence is None else f"{100 * told.confidence:.0f} % interval"
-        ends = f"{rate_text(told.low_bps)} to {rate_text(told.high_bps)}"
-        yield f"Available: {rate_text(told.estimate_bps)} ({sort} {ends}; {told.method}, layer {told.layer})"
-        if told.capacity_bps is not None:
-            yield f"Capacity of the tight link: {rate_text(told.capacity_bps)}"
-        if told.gave_up:
-            yield f"It stopped early: {told.gave_up}"
-    for hop in told.hops:
+        sort = "range" if estimate.confidence is None else f"{100 * estimate.confidence:.0f} % interval"
+        ends = f"{rate_text(estimate.low_bps)} to {rate_text(estimate.high_bps)}"
+        method = f"{estimate.method}, layer {estimate.layer}"
+        yield f"Available: {rate_text(estimate.estimate_bps)} ({sort} {ends}; {method})"
+        if estimate.capacity_bps is not None:
+            yield f"Capacity of the tight link: {rate_text(estimate.capacity_bps)}"
+        if estimate.gave_up:
+            yield f"It stopped early: {estimate.gave_up}"
+    for hop in estimate.hops:
         yield f"up to hop {hop.hop}: {rate_text(hop.estimate_bps)}, thin with probability {hop.thin:.2f}"
-    cost = (told.probe_bytes + told.control_bytes) / 1e6
-    yield f"Over {told.window_s:.2f} s, by {told.trains} trains, {told.probe_packets} packets, {cost:.3f} MB"
-    yield f"Times of sending: {_stamps(told.kernel_stamped_trains, told.trains)}"
-    for line in (*told.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
-        if line != told.gave_up:
+    cost = (estimate.probe_bytes + estimate.control_bytes) / 1e6
+    spent = f"{estimate.trains} trains, {estimate.probe_packets} packets, {cost:.3f} MB"
+    yield f"Over {estimate.window_s:.2f} s, by {spent}"
+    yield f"Times of sending: {_stamps(estimate.kernel_stamped_trains, estimate.trains)}"
+    for line in (*estimate.notes, *probed.report.errors, *(f"Doubtful: {doubt}" for doubt in probed.doubts)):
+        if line != estimate.gave_up:
             yield line
     yield probed.processor.text

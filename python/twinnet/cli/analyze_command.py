@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.report.capture_tables import capture_text, comparison_text, segments_text
+from twinnet.cli.shared_options import FILE, FOLDER, PATH
+from twinnet.report.capture_tables import capture_text, comparison_text, openflow_text, segments_text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from twinnet.results.captures import CaptureAnalysis, CaptureLayer, MatchedCaptures
+    from twinnet.results.openflow_capture import OpenflowCapture
 
 __all__ = ["analyze"]
 
@@ -47,7 +50,7 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 
 
 @click.command(short_help="Read captures: conversations, throughput, RTP, TCP, delay and loss.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @click.option(
     "--rtp-port",
     "rtp_ports",
@@ -88,7 +91,7 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
     "--compare",
     "others",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A capture of the set that FILE... is compared with; may be given again.",
 )
@@ -102,14 +105,14 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Write the figures of --compare into DIR.",
 )
 @click.option(
     "--csv",
     "csv_folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Write every table into DIR as CSV, RTP and matched packets one by one too.",
 )
@@ -123,10 +126,11 @@ def _labels(_: click.Context, __: click.Parameter, given: str) -> tuple[str, str
 @click.option(
     "--html",
     "page",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="PAGE",
     help="Write the analysis of one capture as a page, with a packet list to sort and filter.",
 )
+@click.option("--openflow", is_flag=True, help="Decode OpenFlow: messages by type, and round trips of requests.")
 @json_option
 def analyze(
     files: tuple[Path, ...],
@@ -143,6 +147,7 @@ def analyze(
     csv_folder: Path | None,
     list_packets: int | None,
     page: Path | None,
+    openflow: bool,
     as_json: bool,
 ) -> None:
     """Analyze captures (pcap or pcapng, plain or gzip): conversations, throughput over time, RTP streams with the
@@ -155,12 +160,50 @@ def analyze(
     A FILE that is - is standard input: twinnet capture LAB s1-eth1 --duration '10 s' | twinnet analyze -. Ctrl-C then
     ends the program that writes, and the analysis of what came is printed.
 
+    A FILE that is a folder stands for the captures that the runs of a study kept there.
+
     If a file is cut off or damaged, a note says where; the numbers cover the packets before that place.
     """
     from twinnet.results.captures import analyze_capture, match_captures
 
+    files, others = _with_those_of_folders(files), _with_those_of_folders(others)
     if out is not None and not others:
         raise click.UsageError("--out is for the figures of --compare; tables go to --csv")
+    _check_question(files, others, join, match)
+    if list_packets is not None or page is not None:
+        _check_shown(files, page, match or bool(others), join)
+    _check_standard_input([*files, *others])
+    if openflow and (match or others or _STANDARD_INPUT in files):
+        raise click.UsageError("--openflow decodes captures in files; leave --match, --compare and - away")
+    analysis_of = partial(
+        analyze_capture,
+        interval=interval,
+        rtp_ports=rtp_ports,
+        clock_rates=clock_rates,
+        every_packet=bool(others) or (csv_folder is not None and not match),
+        list_packets=list_packets or (_PAGE_PACKETS if page is not None else 0),
+    )
+    if match:
+        matched = match_captures(
+            [_opened_one(path) for path in files], match_bytes=match_bytes, every_packet=csv_folder is not None
+        )
+        _tell_matched(matched, csv_folder, as_json)
+    elif others:
+        sets = [_read(path, analysis_of) for path in files], [_read(path, analysis_of) for path in others]
+        _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
+    else:
+        read_together = [files] if join else files
+        analyses = [_read(one, analysis_of) for one in read_together]
+        decoded = [_decoded(one) if openflow else None for one in read_together]
+        _tell(files[: len(analyses)], analyses, layer, csv_folder, as_json, decoded, listed=list_packets is not None)
+        if page is not None:
+            from twinnet.report.capture_page import write_capture_page
+
+            written = write_capture_page(analyses[0], layer, page)
+            click.echo(f"page: {written}", err=as_json)
+
+
+def _check_question(files: Sequence[Path], others: Sequence[Path], join: bool, match: bool) -> None:
     if join and (match or others):
         raise click.UsageError("--join makes one capture of the files; --match and --compare ask about several")
     if match and len(files) < 2:
@@ -168,41 +211,37 @@ def analyze(
     if match and others:
         raise click.UsageError("--match and --compare are different questions; ask one at a time")
 
-    if (list_packets is not None or page is not None) and (match or others):
+
+def _check_shown(files: Sequence[Path], page: Path | None, of_several: bool, join: bool) -> None:
+    if of_several:
         raise click.UsageError("--packets and --html show one capture; leave --match and --compare away")
     if page is not None and len(files) > 1 and not join:
         raise click.UsageError("--html is the page of one capture; name one file, or several with --join")
 
-    _check_standard_input([*files, *others])
 
-    def read(path: Path | Sequence[Path]) -> CaptureAnalysis:
-        with _reading(path):
-            found = analyze_capture(
-                _opened(path),
-                interval=interval,
-                rtp_ports=rtp_ports,
-                clock_rates=clock_rates,
-                every_packet=bool(others) or (csv_folder is not None and not match),
-                list_packets=list_packets or (_PAGE_PACKETS if page is not None else 0),
-            )
-        return replace(found, path=Path("standard input")) if path == _STANDARD_INPUT else found
+def _read(
+    path: Path | Sequence[Path], analysis_of: Callable[[Path | Sequence[Path]], CaptureAnalysis]
+) -> CaptureAnalysis:
+    with _reading(path):
+        found = analysis_of(_opened(path))
+    return replace(found, path=Path("standard input")) if path == _STANDARD_INPUT else found
 
-    if match:
-        matched = match_captures(
-            [_opened_one(path) for path in files], match_bytes=match_bytes, every_packet=csv_folder is not None
-        )
-        _tell_matched(matched, csv_folder, as_json)
-    elif others:
-        sets = [read(path) for path in files], [read(path) for path in others]
-        _tell_comparison(sets, layer, labels, out, csv_folder, as_json)
-    else:
-        analyses = [read(files)] if join else [read(path) for path in files]
-        _tell(files[: len(analyses)], analyses, layer, csv_folder, as_json, listed=list_packets is not None)
-        if page is not None:
-            from twinnet.report.capture_page import write_capture_page
 
-            written = write_capture_page(analyses[0], layer, page)
-            click.echo(f"page: {written}", err=as_json)
+def _with_those_of_folders(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """`paths` with the captures of a run's or a study's results in the place of their folder."""
+    found: list[Path] = []
+    for path in paths:
+        kept = [path] if not path.is_dir() else _captures_in(path)
+        if not kept:
+            raise click.UsageError(f"{path} holds no captures; a study keeps them where its file says 'capture'")
+        found += kept
+    return tuple(found)
+
+
+def _captures_in(folder: Path) -> list[Path]:
+    from twinnet.study.kept_captures import captures_in
+
+    return captures_in(folder)
 
 
 def _check_standard_input(paths: Sequence[Path]) -> None:
@@ -245,12 +284,13 @@ def _tell(
     layer: CaptureLayer,
     csv_folder: Path | None,
     as_json: bool,
+    decoded: Sequence[OpenflowCapture | None],
     *,
     listed: bool,
 ) -> None:
     """Print what was found; the list of packets only where it is `listed`, not where it is for a page alone."""
     results: list[dict[str, Any]] = []
-    for path, one in zip(files, analyses, strict=True):
+    for path, one, spoken in zip(files, analyses, decoded, strict=True):
         tables = {
             "conversations": one.conversations,
             "host_pairs": one.host_pairs,
@@ -259,17 +299,31 @@ def _tell(
             "rtp_streams": one.rtp_streams,
             "tcp": one.tcp,
         } | ({"packet_list": one.packet_list} if listed else {})
+        tables |= {} if spoken is None else _of_openflow(spoken)
         if csv_folder is not None:
             stem = _stems(files)[files.index(path)]
             _write_csv(csv_folder, {f"{stem}-{name}": frame for name, frame in tables.items()})
             _write_csv(csv_folder, {f"{stem}-rtp_packets": one.rtp_packets})
         if as_json:
             rows = {name: frame.to_dicts() for name, frame in tables.items()}
-            results.append({"file": str(path), **one.capture.to_dicts()[0], "notes": list(one.notes), **rows})
+            notes = [*one.notes, *(spoken.notes if spoken is not None else ())]
+            results.append({"file": str(path), **one.capture.to_dicts()[0], "notes": notes, **rows})
         else:
             click.echo(capture_text(one, layer, with_packets=listed))
+            if spoken is not None:
+                click.echo(openflow_text(spoken))
     if as_json:
         print_json(results)
+
+
+def _decoded(path: Path | Sequence[Path]) -> OpenflowCapture:
+    from twinnet.results.openflow_capture import analyze_openflow
+
+    return analyze_openflow(path)
+
+
+def _of_openflow(spoken: OpenflowCapture) -> dict[str, pl.DataFrame]:
+    return {"openflow_messages": spoken.messages, "openflow_round_trips": spoken.round_trips}
 
 
 def _tell_matched(matched: MatchedCaptures, csv_folder: Path | None, as_json: bool) -> None:

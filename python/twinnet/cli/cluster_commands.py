@@ -10,17 +10,17 @@ from typing import Any
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FOLDER
 
 __all__ = ["check_cluster_options", "cluster", "cluster_options", "scheduler", "worker"]
 
 _Command = Callable[..., Any]
-_folder = click.Path(file_okay=False, path_type=Path)
 
 
 def _door_options(command: _Command) -> _Command:
     keys = click.option(
         "--keys",
-        type=_folder,
+        type=FOLDER,
         metavar="FOLDER",
         help="The certificates that `twinnet cluster new` made; default: ~/.config/twinnet/cluster.",
     )
@@ -55,7 +55,7 @@ def cluster() -> None:
 
 
 @cluster.command()
-@click.argument("folder", type=_folder, required=False)
+@click.argument("folder", type=FOLDER, required=False)
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
@@ -98,11 +98,11 @@ def scheduler(at: str, keys: Path | None, without_tls: bool, as_json: bool) -> N
     address, certificates = door(at, keys, without_tls, listening=True)
     from twinnet.cluster.scheduler import serve_scheduler
 
-    def tell(told: str) -> None:
+    def tell(at: str) -> None:
         if as_json:
-            print_json({"scheduler": told})
+            print_json({"scheduler": at})
         else:
-            click.echo(f"Scheduler: {told}")
+            click.echo(f"Scheduler: {at}")
 
     serve_scheduler(address, certificates, tell)
 
@@ -138,23 +138,23 @@ def worker(at: str, slots: int | None, keys: Path | None, without_tls: bool, as_
     from twinnet.cluster.client import door
 
     address, certificates = door(at, keys, without_tls)
-    from twinnet.cluster.slots import claimed_cores, processors_here, slots_on, told_slots
+    from twinnet.cluster.slots import claimed_cores, processors_here, slots_in_words, slots_on
     from twinnet.cluster.worker import serve_slots
 
     here = processors_here()
     held, taken = claimed_cores(here)
     made = slots_on(here, slots, taken)
 
-    def tell(told: str) -> None:
+    def tell(said: str) -> None:
         if as_json:
-            print_json({"told": told})
+            print_json({"told": said})
         else:
-            click.echo(told)
+            click.echo(said)
 
     if as_json:
         print_json({"slots": [asdict(slot) for slot in made]})
     else:
-        for line in told_slots(here, made):
+        for line in slots_in_words(here, made):
             click.echo(line)
     serve_slots(address, certificates, made, tell)
     for claim in held:

@@ -35,7 +35,7 @@ def _of(names: Callable[[click.Context, str], Iterable[str]], with_files: bool =
 
     def offered(ctx: click.Context, _: click.Parameter, typed: str) -> _Offered:
         found: list[str] = []
-        # Whatever is wrong (no such lab, a file with mistakes) is told when the command is run, not at the Tab key.
+        # Whatever is wrong (no such lab, a file with mistakes) is said when the command is run, not at the Tab key.
         with contextlib.suppress(Exception):
             found = [name for name in names(ctx, typed) if name.startswith(typed)]
         if with_files:
@@ -57,9 +57,9 @@ def _files(typed: str) -> Iterator[str]:
 
 
 def _studies(_: click.Context, __: str) -> Iterable[str]:
-    from twinnet.study.resolution import built_in_studies
+    from twinnet.study.named_studies import named_studies
 
-    return built_in_studies()
+    return named_studies()
 
 
 def _templates(_: click.Context, __: str) -> Iterable[str]:
@@ -69,12 +69,12 @@ def _templates(_: click.Context, __: str) -> Iterable[str]:
 
 
 def _presets(ctx: click.Context, _: str) -> Iterable[str]:
-    from twinnet.study.resolution import built_in_studies
+    from twinnet.study.named_studies import named_studies
     from twinnet.yaml_source import load_yaml
 
     # An option that waits for its value stops click before it has named the arguments.
     study = str(ctx.params.get("study") or ctx.args[0])
-    path = built_in_studies().get(study, Path(study))
+    path = named_studies().get(study, Path(study))
     data: Any = load_yaml(path / "study.yaml" if path.is_dir() else path).data
     return list(data["presets"])
 
@@ -98,14 +98,14 @@ def _controllers(_: click.Context, __: str) -> Iterable[str]:
 
 
 def _labs(_: click.Context, __: str) -> Iterable[str]:
-    from twinnet.lab.lab import labs as running
+    from twinnet.lab import labs as running
 
     return [lab.name for lab in running()]
 
 
 def _nodes(kind: str) -> Callable[[click.Context, str], Iterable[str]]:
     def found(ctx: click.Context, _: str) -> Iterable[str]:
-        from twinnet.lab.lab import attach
+        from twinnet.lab import attach
 
         with attach(str(ctx.params["lab_name"])) as lab:
             if kind == "port":
@@ -118,7 +118,7 @@ def _nodes(kind: str) -> Callable[[click.Context, str], Iterable[str]]:
 def _lines(ctx: click.Context, typed: str) -> Iterable[str]:
     """A line of the prompt, its words before the last one as they are."""
     from twinnet.cli.prompt.loop import candidates
-    from twinnet.lab.lab import attach
+    from twinnet.lab import attach
 
     before, space, _ = typed.rpartition(" ")
     with attach(str(ctx.params["lab_name"])) as lab:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from twinnet.cli.apart import need_apart
 from twinnet.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ def conformance(
     With --suite os-ken the cases are those that the authors of Ryu wrote for both versions: the tester, another switch
     of ours unless --tester says otherwise, sends over three cables and listens. Cases that are wrong themselves are
     left out, and --failures shows why.
+
+    Needs the package twinnet-conformance.
     """
+    need_apart("twinnet_conformance")
     from twinnet_conformance.open_vswitch import why_not
 
     if suite == "twinnet" and tester is not None:
@@ -169,14 +173,14 @@ def _target(name: str, ports: list[tuple[int, str]]) -> Target:
 
 def _counted(name: str, total: int, outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Return the outcomes, and tell meanwhile how far it is."""
-    told: list[Outcome] = []
+    seen: list[Outcome] = []
     for number, one in enumerate(outcomes, 1):
-        told.append(one)
+        seen.append(one)
         if number % _STEP == 0 and sys.stderr.isatty():
             click.echo(f"\r{name}: {number} of {total} cases", err=True, nl=False)
     if sys.stderr.isatty():
         click.echo("\r\033[K", err=True, nl=False)
-    return told
+    return seen
 
 
 def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> None:
@@ -202,5 +206,5 @@ def _tell(columns: dict[str, list[Outcome]], failures: bool, as_json: bool) -> N
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
     case = outcome.case
-    told = {"version": case.version, "section": case.section, "feature": case.feature, "name": case.name}
-    return {**told, "passed": outcome.passed, "why": outcome.why}
+    named = {"version": case.version, "section": case.section, "feature": case.feature, "name": case.name}
+    return {**named, "passed": outcome.passed, "why": outcome.why}

@@ -35,7 +35,7 @@ def do(lab_name: str, lines: tuple[str, ...], as_json: bool) -> int:
                     break
             return 0 if done else 1
         except KeyboardInterrupt:
-            # Ctrl-C is how a capture that goes on is ended; what it holds is told below.
+            # Ctrl-C is how a capture that goes on is ended; what it holds is shown below.
             if not (session.captures.running or session.watches.running):
                 raise
             return 0

@@ -45,12 +45,12 @@ def doctor(as_json: bool) -> int:
     findings.append(kernel_finding())
     if not as_json:
         for finding in findings:
-            click.echo(wrapped(_told(finding), sentence_columns()))
+            click.echo(wrapped(_in_words(finding), sentence_columns()))
     possible = can_run_labs({str(finding["ability"]): bool(finding["ok"]) for finding in findings})
     if possible:
         findings.append(_measured())
         if not as_json:
-            click.echo(wrapped(_told(findings[-1]), sentence_columns()))
+            click.echo(wrapped(_in_words(findings[-1]), sentence_columns()))
     if as_json:
         print_json(findings)
     return 0 if possible else 1
@@ -94,7 +94,7 @@ def carried_finding(capacity: Capacity, trouble: str) -> dict[str, Any]:
     return finding
 
 
-def _told(finding: dict[str, Any]) -> str:
+def _in_words(finding: dict[str, Any]) -> str:
     lines = [f"{'ok' if finding['ok'] else 'NO'}  {finding['ability']}: {finding['found']}"]
     lines += [f"      {key}: {finding[key]}" for key in ("follows", "remedy") if finding.get(key)]
     return "\n".join(lines)

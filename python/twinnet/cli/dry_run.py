@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,70 +12,111 @@ from twinnet.cli.output import print_json
 
 if TYPE_CHECKING:
     from twinnet.study.campaign import Campaign
+    from twinnet.study.forecast import Forecast
     from twinnet.study.plan import PlannedRun
+    from twinnet.study.resolution import Study
 
 __all__ = ["tell_plan"]
 
+_AROUND_S = 1.0
+"""To begin and to print the answer."""
 
-def tell_plan(campaign: Campaign, as_json: bool) -> None:
-    """Print the plan of `campaign` with the runs that its folder holds already; make none, and write the network's
-    picture."""
+
+def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: float) -> None:
+    """Print the plan of `campaign`, which took `reading_s` to read, with the runs that its folder holds already, and
+    the time that it takes, with its report or without; keep no run, and write the network's picture."""
     from twinnet.drawing.summary import summary_of
-    from twinnet.report.network_pictures import network_pictures
-    from twinnet.report.text_table import table, terminal_columns, wrapped
+    from twinnet.report.text_table import terminal_columns, wrapped
+    from twinnet.report.trial_runs import try_study
     from twinnet.report.wording import counted, worded_span
     from twinnet.study.capacity import kept_capacity
-    from twinnet.study.congestion_control import told_controls
+    from twinnet.study.congestion_control import controls_in_words
     from twinnet.study.forecast import forecast_runs
+    from twinnet.study.kept_captures import captures_in_words
     from twinnet.study.network_of import network_of
-    from twinnet.study.queues_told import queues_told
-    from twinnet.study.what_varies import NOTHING_VARIES, what_varies
+    from twinnet.study.queues_in_words import queues_in_words, queues_set_in_vain
+    from twinnet.study.what_varies import NOTHING_VARIES, nothing_varies
 
     study, whole, plan, part = campaign.study, campaign.whole, campaign.plan, campaign.part
     kept = {run.id for run in plan if campaign.folder.is_dir() and campaign.store.find(run) is not None}
-    expected_s = campaign.expected_s(of=[run for run in plan if run.id not in kept])
-    one_s = campaign.executor.expected_s
+    expected = try_study(study, plan, campaign.tell)
+    one_s = expected.of
+    report_s = expected.report_s if with_report and part is None else 0.0
+    side_by_side = max(1, min(campaign.jobs, len(plan) - len(kept)))
+    expected_s = _AROUND_S + reading_s + report_s + sum(one_s(run) for run in plan if run.id not in kept) / side_by_side
     kept_figure = kept_capacity()
     carried = kept_figure.frames_per_second if kept_figure is not None else None
     forecast = forecast_runs(plan, carried, campaign.jobs) if study.specification.clock == "wall" else None
     network = network_of(whole[0].specification, whole[0].levels, whole[0].seed)
+    asked = study.specification.capture
+    loads = campaign.loads
+    in_vain = queues_set_in_vain(study, loads)
+    captures = captures_in_words(asked, plan, network) if asked is not None else None
+    drawn = _draw(study)
+    if as_json:
+        more: dict[str, Any] = {} if captures is None else {"captures": captures[1]}
+        more |= {"expected_s": expected_s, "report_s": report_s, "tried": expected.tried}
+        more |= {"network": summary_of(network), "pictures": drawn}
+        more |= {"fills": loads.record(), "warnings": in_vain}
+        print_json({**_record(campaign, kept, one_s, forecast), **more})
+        return
+    click.echo(f"{study.specification.title}\n{study.specification.question}\n")
+    click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
+    for line in (*loads.words(), *queues_in_words(study, loads)):
+        click.echo(wrapped(line, terminal_columns(), hanging=2))
+    if captures is not None:
+        click.echo(wrapped(captures[0], terminal_columns(), hanging=2))
+    control = controls_in_words(study)
+    click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
+    for warning in (*([f"Warning: {NOTHING_VARIES}"] if nothing_varies(whole) else []), *in_vain):
+        click.echo("\n" + wrapped(warning, terminal_columns(), hanging=0))
+    if part is not None:
+        click.echo(part.sentence())
+    click.echo(f"\n{_table_of(study, plan, one_s)}")
+    if forecast is not None:
+        click.echo("\n" + wrapped(forecast.sentence(study), terminal_columns(), hanging=0))
+    already = f", {len(kept)} of them finished already" if kept else ""
+    of_it = f", {worded_span(report_s)} of it for the report" if report_s else ""
+    tried = f"{counted(expected.tried, 'run')} tried for a moment, none kept" if expected.tried else "Nothing was run"
+    click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}{of_it}. {tried}.")
+
+
+def _draw(study: Study) -> list[str]:
+    """Write the pictures of the networks of `study`, and return their files."""
+    from twinnet.report.network_pictures import network_pictures
+
     drawn: list[str] = []
     for number, picture in enumerate(network_pictures(study), 1):
         path = Path(f"{study.name}-network{'' if number == 1 else f'-{number}'}.svg")
         path.write_text(picture.svg, encoding="utf-8")
         drawn.append(str(path))
-    if as_json:
-        runs = [
-            {"id": run.id, "levels": dict(run.levels), "repetition": run.repetition, "seed": run.seed}
-            | {"finished": run.id in kept, "expected_s": one_s(run)}
-            | {"forecast": forecast.record_of(run.id) if forecast is not None else None}
-            for run in plan
-        ]
-        told = {} if part is None else {"shard": str(part.shard), "deal": part.deal, "runs_of_all_shards": len(whole)}
-        print_json({**told, "runs": runs, "expected_s": expected_s, "network": summary_of(network), "pictures": drawn})
-        return
-    click.echo(f"{study.specification.title}\n{study.specification.question}\n")
-    click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
-    for line in queues_told(study):
-        click.echo(wrapped(line, terminal_columns(), hanging=2))
-    control = told_controls(study)
-    click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
-    if study.specification.repetitions > 1 and not any(map(what_varies, _one_of_each(whole))):
-        click.echo("\n" + wrapped(f"Warning: {NOTHING_VARIES}", terminal_columns(), hanging=0))
-    if part is not None:
-        click.echo(part.told())
+    return drawn
+
+
+def _table_of(study: Study, plan: Sequence[PlannedRun], one_s: Callable[[PlannedRun], float]) -> str:
+    """The runs of each combination of levels: how many, and how long each takes."""
+    from twinnet.report.text_table import table, terminal_columns
+    from twinnet.report.wording import worded_span
+
     by_levels: dict[tuple[str, ...], list[float]] = {}
     for run in plan:
         by_levels.setdefault(tuple(run.levels.values()), []).append(one_s(run))
     factors = list(study.specification.factors) or ["levels"]
     rows = [[*(levels or ("all",)), str(len(times)), worded_span(times[0])] for levels, times in by_levels.items()]
-    click.echo("\n" + table([*factors, "runs", "each takes about"], rows, terminal_columns()))
-    if forecast is not None:
-        click.echo("\n" + wrapped(forecast.sentence(study), terminal_columns(), hanging=0))
-    already = f", {len(kept)} of them finished already" if kept else ""
-    click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}. Nothing was run.")
+    return table([*factors, "runs", "each takes about"], rows, terminal_columns())
 
 
-def _one_of_each(plan: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """One run of each combination of levels."""
-    return list({tuple(run.levels.items()): run for run in plan}.values())
+def _record(
+    campaign: Campaign, kept: Collection[str], one_s: Callable[[PlannedRun], float], forecast: Forecast | None
+) -> dict[str, Any]:
+    """The plan for programs; `kept` are the runs that are finished, and a run takes `one_s`."""
+    part = campaign.part
+    runs = [
+        {"id": run.id, "levels": dict(run.levels), "repetition": run.repetition, "seed": run.seed}
+        | {"finished": run.id in kept, "expected_s": one_s(run)}
+        | {"forecast": forecast.record_of(run.id) if forecast is not None else None}
+        for run in campaign.plan
+    ]
+    if part is None:
+        return {"runs": runs}
+    return {"shard": str(part.shard), "deal": part.deal, "runs_of_all_shards": len(campaign.whole), "runs": runs}

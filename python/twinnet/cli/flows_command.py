@@ -23,8 +23,8 @@ def flows(lab_name: str, switch: str, action: str, lines: tuple[str, ...], as_js
 
     `add -` reads flows from standard input, one in each line; `del` without a match deletes all.
     """
-    from twinnet.cli.prompt.flow_ports import missing_parts
-    from twinnet.lab import lab as lab_module
+    from twinnet import lab as lab_module
+    from twinnet.lab.flow_ports import missing_parts
 
     if action == "add" and not lines:
         raise click.UsageError("no flow to add was given; write for example priority=1,actions=flood")
@@ -36,8 +36,8 @@ def flows(lab_name: str, switch: str, action: str, lines: tuple[str, ...], as_js
             given = [line.rstrip("\n") for line in sys.stdin] if lines == ("-",) else list(lines)
             wanted = [line for line in given if line.strip() and not line.lstrip().startswith("#")]
             on.add_flows(wanted)
-            for told in dict.fromkeys(filter(None, (missing_parts(lab, switch, line) for line in wanted))):
-                click.echo(f"*** {told}", err=True)
+            for missing in dict.fromkeys(filter(None, (missing_parts(lab, switch, line) for line in wanted))):
+                click.echo(f"*** {missing}", err=True)
             _print(as_json, {"added": len(wanted)}, "")
         elif action == "del":
             deleted = on.delete_flows(lines[0] if lines else "")

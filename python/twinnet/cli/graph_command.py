@@ -9,6 +9,7 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FILE
 from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ _LAB_PREFIX = "lab-"
 )
 @click.option("--rate", help='Line rate of every link of a template, such as "1 Gbit".')
 @click.option("--delay", help='Delay of every link of a template, such as "50 us".')
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it to this file.")
+@click.option("--out", type=FILE, metavar="FILE", help="Write it to this file.")
 @json_option
 def graph(network: str, form: str | None, rate: str | None, delay: str | None, out: Path | None, as_json: bool) -> None:
     """Draw NETWORK: a template such as tree:2,3, a network file, a study (its name or its file), or a running lab, with
     its links as they are now.
+
+    Places that you chose, in the page of a lab, are taken from the file beside that of the network: those of
+    network.yaml from network.positions.json.
 
     Without --out the picture goes to standard output: twinnet graph tree:2 > tree.svg
     """
@@ -54,7 +58,7 @@ def graph(network: str, form: str | None, rate: str | None, delay: str | None, o
 
 
 def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
-    from twinnet.lab import lab as lab_module
+    from twinnet import lab as lab_module
 
     if network in {info.name for info in lab_module.labs()}:
         if rate or delay:
@@ -67,5 +71,8 @@ def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
         raise BadValue(f"{network!r} is no running lab of yours", "see them with: twinnet labs")
     from twinnet.cli.network_argument import described_network
     from twinnet.drawing import picture_of
+    from twinnet.drawing.positions import positions_beside, read_positions
 
-    return picture_of(described_network(network, 1, {"rate": rate, "delay": delay}))
+    described = described_network(network, 1, {"rate": rate, "delay": delay})
+    chosen = read_positions(positions_beside(network)) if Path(network).is_file() else None
+    return picture_of(described, chosen=chosen)

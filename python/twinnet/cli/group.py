@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
             return None
         if ctx.resilient_parsing and not _is_typed(ctx, cmd_name):
             return click.Command(cmd_name, help=entry.help, short_help=entry.help)
-        command = getattr(importlib.import_module(entry.module), entry.attribute)
+        command = getattr(importlib.import_module(f"twinnet.cli.{entry.module}"), entry.attribute)
         assert isinstance(command, click.Command)
         return command
 

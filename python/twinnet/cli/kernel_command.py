@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import PATH
 
 if TYPE_CHECKING:
     from twinnet.guest.kernel import Kernel
@@ -37,7 +38,7 @@ def kernel() -> None:
 @kernel.command()
 @click.option(
     "--source",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE|FOLDER",
     help="Linux 6.16 or later, as an archive or a folder; default: what Debian's package linux-source has installed.",
 )
@@ -63,7 +64,7 @@ def build(source: Path | None, jobs: int | None, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.argument("file", metavar="FILE|WHEEL", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|WHEEL", type=PATH)
 @json_option
 def install(file: Path, as_json: bool) -> None:
     """Install a kernel that somebody has built: the executable, or a wheel of the package twinnet-kernel."""
@@ -97,18 +98,18 @@ def _yes(has: bool) -> str:
 
 
 def finding() -> dict[str, object]:
-    """Return what `twinnet doctor` tells of the kernel."""
+    """Return what `twinnet doctor` says of the kernel."""
     from twinnet.errors import NotAvailable
     from twinnet.guest.kernel import REMEDY, find
 
-    told: dict[str, object] = {"ability": "kernel for programs on the virtual clock"}
+    named: dict[str, object] = {"ability": "kernel for programs on the virtual clock"}
     try:
         found = find()
     except NotAvailable as error:
-        return {**told, "ok": False, "found": error.message, "remedy": error.remedy}
+        return {**named, "ok": False, "found": error.message, "remedy": error.remedy}
     if found is None:
-        return {**told, "ok": False, "found": "none", "remedy": REMEDY}
-    return {**told, "ok": True, "found": f"Linux {found.version}, {_FOUND_BY[found.found_by]}: {found.path}"}
+        return {**named, "ok": False, "found": "none", "remedy": REMEDY}
+    return {**named, "ok": True, "found": f"Linux {found.version}, {_FOUND_BY[found.found_by]}: {found.path}"}
 
 
 class _Progress:
@@ -120,7 +121,7 @@ class _Progress:
         self._console = Console(stderr=True)
         self._status = self._console.status("")
         self._step = ""
-        self._began = self._told = time.monotonic()
+        self._began = self._said_s = time.monotonic()
 
     def __enter__(self) -> _Progress:
         if self._console.is_terminal:
@@ -137,7 +138,7 @@ class _Progress:
         text = f"{step}: {files} of about {USUAL_FILES} files, {now - self._began:.0f} s" if files else step
         if self._console.is_terminal:
             self._status.update(text)
-        elif step != self._step or now - self._told >= _EVERY_S:
-            self._told = now
+        elif step != self._step or now - self._said_s >= _EVERY_S:
+            self._said_s = now
             click.echo(text, err=True)
         self._step = step

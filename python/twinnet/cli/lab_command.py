@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -10,11 +11,13 @@ import click
 from twinnet.cli import completion
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
+from twinnet.cli.shared_options import PATH
 from twinnet.errors import BadValue, TimeLimit
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.network.network import Network
 
 __all__ = ["lab"]
 
@@ -52,6 +55,8 @@ __all__ = ["lab"]
 )
 @click.option("--switch", type=click.Choice(["own", "ovs", "ovs:system"]), help="Kind of every switch.")
 @click.option("--no-ip6", is_flag=True, help="Hosts speak IPv4 alone: no IPv6 addresses, no neighbour discovery.")
+@click.option("--arp", is_flag=True, help="Hosts know each other's hardware addresses and need not ask.")
+@click.option("--nat", is_flag=True, help="Hosts reach the network outside, by a gateway nat0 at the first switch.")
 @click.option("--model", is_flag=True, help="Hosts are models: they run the built-in apps, and no programs.")
 @click.option(
     "--clock",
@@ -61,6 +66,13 @@ __all__ = ["lab"]
     help="On the virtual clock time passes while a line is done, and stands while you type.",
 )
 @click.option("--programs", is_flag=True, help="With --clock virtual: hosts are real and run programs.")
+@click.option(
+    "--trace",
+    type=PATH,
+    metavar="FILE",
+    help="With --clock virtual: write the trace to this file; see `twinnet traces`.",
+)
+@click.option("--live", is_flag=True, help="Show the lab on a page in the browser, as `live` at the prompt does.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line, then end; may be repeated.")
 @json_option
 def lab(
@@ -76,9 +88,13 @@ def lab(
     queue: str | None,
     switch: str | None,
     no_ip6: bool,
+    arp: bool,
+    nat: bool,
     model: bool,
     clock: Literal["wall", "virtual"],
     programs: bool,
+    trace: Path | None,
+    live: bool,
     commands: tuple[str, ...],
     as_json: bool,
     **link: str | None,
@@ -88,15 +104,9 @@ def lab(
     Without -c, lines are read from the keyboard, or from standard input when that is a file or pipe. Exit status 1
     when a line failed, or when a controller did not join in time.
     """
-    from twinnet.cli import lab_options
-    from twinnet.cli.network_argument import described_network, network_of_file
-    from twinnet.network import templates
+    from twinnet.cli import known_neighbours, lab_options, way_out
 
-    described = (
-        described_network(network, seed, link)
-        if templates.is_template(network) or any(link.values())
-        else network_of_file(network, seed)
-    )
+    described = _described(network, seed, link)
     if controller is not None or controller_run is not None:
         lab_options.give_controller(described, controller, controller_run)
     if queue is not None:
@@ -107,37 +117,64 @@ def lab(
         described.without_ip6()
     if model:
         lab_options.give_models(described)
+    if nat:
+        way_out.give_gateway(described)
     duration_ps(wait, "wait")
     if clock == "wall":
         if programs:
             raise BadValue("--programs is for --clock virtual: on the wall clock hosts run programs", "leave it away")
+        if trace is not None:
+            raise BadValue("--trace is for --clock virtual: no two runs on the wall clock are equal", "leave it away")
         chosen = described.emulate(name=name, interface=interface, fabric_threads=fabric_threads)
     else:
-        _refuse_of_wall(name, interface, fabric_threads)
-        chosen = described.simulate(hosts="programs" if programs else "models")
-    with chosen as running:
-        from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
-        from twinnet.cli.prompt.session import Session
-
+        _refuse_of_wall(interface, fabric_threads, nat)
+        hosts = "programs" if programs else "models"
+        chosen = described.simulate(static_neighbours=arp, hosts=hosts, name=name or "", trace=trace)
+    with chosen as running, way_out.open_way(running, nat):
+        if arp and (clock == "wall" or programs):
+            known_neighbours.introduce(running)
         if not no_wait:
             _wait_for_controllers(running, wait)
         if unused := lab_options.tell_unused_links(described):
             click.echo(f"*** {unused}", err=True)
-        session = Session(running, as_json)
-        try:
-            if commands:
-                return 0 if run_lines(session, commands) else 1
-            if not sys.stdin.isatty():
-                return 0 if run_lines(session, lines_of_stdin(running)) else 1
-            interact(session)
-            return 0
-        finally:
-            session.end()
+        return _do_lines(running, network, commands, as_json, live=live)
 
 
-def _refuse_of_wall(name: str | None, interface: str, fabric_threads: int | Literal["auto"] | None) -> None:
+def _described(network: str, seed: int, link: dict[str, str | None]) -> Network:
+    from twinnet.cli.network_argument import described_network, network_of_file
+    from twinnet.network import templates
+
+    if templates.is_template(network) or any(link.values()):
+        return described_network(network, seed, link)
+    return network_of_file(network, seed)
+
+
+def _do_lines(running: Lab, network: str, commands: tuple[str, ...], as_json: bool, *, live: bool) -> int:
+    """Do `commands`, or without any what standard input says, and return the exit status. `live` opens the live page
+    first."""
+    from twinnet.cli.prompt.loop import interact, lines_of_stdin, run_lines
+    from twinnet.cli.prompt.session import Session
+    from twinnet.drawing.positions import positions_beside
+
+    paged = not commands and sys.stdin.isatty() and sys.stdout.isatty()
+    positions = positions_beside(network) if Path(network).is_file() else None
+    session = Session(running, as_json, paged=paged, positions=positions)
+    try:
+        if live and not session.execute("live"):
+            return 1
+        if commands:
+            return 0 if run_lines(session, commands) else 1
+        if not sys.stdin.isatty():
+            return 0 if run_lines(session, lines_of_stdin(running)) else 1
+        interact(session)
+        return 0
+    finally:
+        session.end()
+
+
+def _refuse_of_wall(interface: str, fabric_threads: int | Literal["auto"] | None, nat: bool) -> None:
     """Refuse options that only a lab on the wall clock has."""
-    given = {"--name": name, "--interface": interface if interface != "auto" else None}
+    given = {"--interface": interface if interface != "auto" else None, "--nat": "" if nat else None}
     given["--fabric-threads"] = None if fabric_threads is None else str(fabric_threads)
     for option, value in given.items():
         if value is not None:

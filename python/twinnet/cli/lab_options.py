@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from twinnet.errors import BadValue, did_you_mean
+from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
     from twinnet.network.network import Network
-    from twinnet.qos.queue import Queue
 
-__all__ = ["give_controller", "give_models", "give_queues", "give_switches", "queue_from_text", "tell_unused_links"]
+__all__ = ["give_controller", "give_models", "give_queues", "give_switches", "tell_unused_links"]
 
 _TARGET = re.compile(r"(tcp|ssl):")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d+")
 _SHOWN_LINKS = 3
-_USAGE = "write for example: --queue fifo,limit_frames=100, --queue codel, or --queue fq_codel,target=5ms"
 
 
 def give_controller(network: Network, controller: str | None, run: str | None = None) -> None:
@@ -28,71 +25,44 @@ def give_controller(network: Network, controller: str | None, run: str | None = 
     network
         The network.
     controller
-        An address such as ``tcp:127.0.0.1:6653``, or the name of a controller of this package (``learning``), or
-        ``module:Class``; ``None``: where `run` listens.
+        An address such as ``tcp:127.0.0.1:6653``, or ``remote,ip=127.0.0.1,port=6653`` as Mininet writes it; the name
+        of a controller of this package (``learning``), or ``module:Class``; ``None``: where `run` listens.
     run
         A program that is started with the lab and listens at the address; ``{port}`` in it is a port that is free.
     """
     from twinnet.control.choice import app_factory
 
-    if controller is not None and (controller == "remote" or _ADDRESS.fullmatch(controller)):
-        address = "127.0.0.1:6653" if controller == "remote" else controller
-        raise BadValue(f"{controller!r} is no controller: an address begins with tcp: or ssl:", f"write tcp:{address}")
+    if controller is not None and _ADDRESS.fullmatch(controller):
+        raise BadValue(
+            f"{controller!r} is no controller: an address begins with tcp: or ssl:", f"write tcp:{controller}"
+        )
+    if controller is not None and controller.partition(",")[0] == "remote":
+        controller = _remote(controller)
     if controller is None or _TARGET.match(controller):
         network.controller(controller, run=run)
     else:
         network.controller(app_factory(controller), run=run)
 
 
+def _remote(text: str) -> str:
+    """Return the address that ``remote,ip=127.0.0.1,port=6653``, as Mininet writes it, stands for."""
+    given = {"ip": "127.0.0.1", "port": "6653"}
+    for word in text.split(",")[1:]:
+        name, _, value = word.partition("=")
+        if name not in given or not value:
+            raise BadValue(f"{text!r}: remote has no setting {word!r}", "write remote,ip=127.0.0.1,port=6653")
+        given[name] = value
+    return f"tcp:{given['ip']}:{given['port']}"
+
+
 def give_queues(network: Network, text: str) -> None:
     """Have every port of `network` that sends on a link wait in a queue as `text` says: a kind and its settings."""
+    from twinnet.qos.queue_text import queue_from_text
+
     queue_from_text(text)
     for node in network.nodes.values():
         for port in node.ports:
             port.queue = queue_from_text(text)
-
-
-def queue_from_text(text: str) -> Queue:
-    """Return the queue that `text`, such as ``fifo,limit_frames=100``, stands for.
-
-    Raises
-    ------
-    BadValue
-        There is no such queue or setting, or its value is out of range.
-
-    Examples
-    --------
-    >>> queue_from_text("fifo,limit_frames=100").limit_frames
-    100
-    """
-    from pydantic import TypeAdapter, ValidationError
-
-    from twinnet.qos import Queue
-
-    kinds = Queue.kinds()
-    kind, *words = [part.strip() for part in text.split(",")]
-    if kind not in kinds:
-        raise BadValue(f"there is no queue {kind!r}", did_you_mean(kind, kinds, _USAGE if " " in kind else ""))
-    given: dict[str, Any] = {"kind": kind}
-    known = [one.name for one in dataclasses.fields(kinds[kind]) if one.name != "kind"]
-    for word in words:
-        name, equals, value = (part.strip() for part in word.partition("="))
-        if not equals or not value:
-            raise BadValue(f"the queue's setting {word!r} is not NAME=VALUE", _USAGE)
-        if name not in known:
-            raise BadValue(f"{kind} has no setting {name!r}", did_you_mean(name, known))
-        given[name] = (
-            int(value) if re.fullmatch(r"\d{1,18}", value) else {"true": True, "false": False}.get(value, value)
-        )
-    try:
-        return TypeAdapter(Queue).validate_python(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][-1]) if first["loc"] else kind
-        if first["type"] == "missing":
-            raise BadValue(f"--queue {text}: {kind} needs {name}", f"write for example: {kind},{name}=...") from None
-        said = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
-        raise BadValue(f"--queue {text}: {name}: {said}", _USAGE) from None
 
 
 def give_switches(network: Network, kind: str) -> None:

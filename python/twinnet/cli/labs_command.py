@@ -17,8 +17,8 @@ _MOST_STRANGERS = 8
 @json_option
 def labs(as_json: bool) -> None:
     """List your running labs: name, hosts, switches, and how long each has been running."""
+    from twinnet import lab as lab_module
     from twinnet.errors import LabError, NotAvailable
-    from twinnet.lab import lab as lab_module
 
     _tell_of_strangers()
     found: list[dict[str, object]] = []

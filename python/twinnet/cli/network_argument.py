@@ -41,9 +41,9 @@ def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> N
     if given:
         options = " ".join(f"--{name}" for name in given)
         raise click.UsageError(f"{options} is for templates and GraphML; a file says it under link_defaults")
-    from twinnet.study.resolution import built_in_studies
+    from twinnet.study.named_studies import named_studies
 
-    if text in built_in_studies() or Path(text).is_dir() or (Path(text).is_file() and _is_study(text)):
+    if text in named_studies() or Path(text).is_dir() or (Path(text).is_file() and _is_study(text)):
         from twinnet.study.network_of import network_of
         from twinnet.study.resolution import load_study
 
@@ -63,9 +63,9 @@ def network_of_file(text: str, seed: int) -> Network:
     """
     from twinnet.network import templates
     from twinnet.network.topology_file import load_network
-    from twinnet.study.resolution import built_in_studies
+    from twinnet.study.named_studies import named_studies
 
-    if text in built_in_studies():
+    if text in named_studies():
         raise BadValue(
             f"{text} is a study, not a network",
             f"make its runs with: twinnet run {text}; see its network with: twinnet graph {text}",

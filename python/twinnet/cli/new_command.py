@@ -9,6 +9,7 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import PATH
 
 __all__ = ["new"]
 
@@ -24,7 +25,7 @@ _TEMPLATE = Path(__file__).parent / "new_study.yaml.jinja"
     show_default=True,
     help="The template of its network, such as tree:2,2.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file; default: NAME/study.yaml.")
+@click.option("--out", type=PATH, metavar="FILE", help="The file; default: NAME/study.yaml.")
 @json_option
 def new(name: str, network: str, out: Path | None, as_json: bool) -> None:
     """Write a study called NAME, for you to change into your own. It runs as it is, and every key has a comment.

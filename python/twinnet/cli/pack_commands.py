@@ -9,15 +9,14 @@ from pathlib import Path
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FILE, FOLDER
 
 __all__ = ["check", "pack"]
 
 
 @click.command(short_help="Pack results into one file that others can check.")
-@click.argument("results", type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The pack; default: STUDY.zip."
-)
+@click.argument("results", type=FOLDER)
+@click.option("--out", type=FILE, metavar="FILE", help="The pack; default: STUDY.zip.")
 @json_option
 def pack(results: Path, out: Path | None, as_json: bool) -> None:
     """Pack RESULTS, a folder that `twinnet run` wrote: the study with the files beside it, each run's record, seed and
@@ -32,7 +31,7 @@ def pack(results: Path, out: Path | None, as_json: bool) -> None:
 
 
 @click.command(short_help="Check a pack of results, and make some of its runs again.")
-@click.argument("pack_file", metavar="PACK", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("pack_file", metavar="PACK", type=FILE)
 @click.option(
     "--runs",
     type=click.IntRange(0, 100_000),
@@ -43,7 +42,7 @@ def pack(results: Path, out: Path | None, as_json: bool) -> None:
 )
 @click.option(
     "--into",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
     help="Keep the results in this new folder; default: they are removed.",
 )

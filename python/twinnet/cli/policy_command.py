@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FOLDER
 from twinnet.report.text_table import sentence_columns, table, terminal_columns
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["policy"]
 
+_USUAL_RATE = "1 Gbit"
 _INSTALLED: Mapping[str, str] = {
     "proactive": "proactively: a switch gets all rules when it joins",
     "reactive": "reactively: a switch gets a class's rules when the first packet of the class comes to the controller",
@@ -57,7 +58,7 @@ def list_policies(as_json: bool) -> None:
     help="The network; default: tree:2,2.",
 )
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
-@click.option("--rate", default="1 Gbit", show_default=True, help="What each scheduler may send.")
+@click.option("--rate", help="What each scheduler may send; default: its line's rate, 1 Gbit where it has none.")
 @click.option(
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting of the policy: installation=reactive."
 )
@@ -67,7 +68,7 @@ def show(
     name: str,
     where: str | None,
     places: tuple[str, ...],
-    rate: str,
+    rate: str | None,
     assignments: tuple[str, ...],
     rules: bool,
     as_json: bool,
@@ -80,19 +81,15 @@ def show(
     from twinnet.policies import Enforcement, compile_policy, find_policy, open_vswitch_commands
     from twinnet.report.wording import counted
 
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = find_policy(name, _settings(assignments))
-    finally:
-        sys.path.remove(str(Path.cwd()))
+    found = find_policy(name, _settings(assignments))
     at = "core" if not places else places[0] if len(places) == 1 else list(places)
-    compiled = compile_policy(_network(where or "tree:2,2"), found, Enforcement(at, rate))
+    compiled = compile_policy(_network(where or "tree:2,2"), found, Enforcement(at, rate, without_line=_USUAL_RATE))
     commands = open_vswitch_commands(compiled) if rules else []
     if as_json:
         print_json(_described(name, found) | _compiled(compiled) | ({"commands": commands} if rules else {}))
         return
-    told = _described(name, found)
-    click.echo("\n".join(f"{key:>9}: {value}" for key, value in told.items() if value))
+    described = _described(name, found)
+    click.echo("\n".join(f"{key:>9}: {value}" for key, value in described.items() if value))
     click.echo()
     rows = [[str(row["queue"]), row["class"], row["minimum"], row["maximum"]] for row in _compiled(compiled)["classes"]]
     click.echo(table(["queue", "class", "minimum", "maximum"], rows, terminal_columns()))
@@ -132,9 +129,7 @@ def new(name: str, folder: Path, as_json: bool) -> None:
 
 @policy.command("compare")
 @click.argument("results", type=click.Path(file_okay=False, exists=True, path_type=Path))
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Output folder; default: RESULTS/policies."
-)
+@click.option("--out", type=FOLDER, help="Output folder; default: RESULTS/policies.")
 @json_option
 def compare(results: Path, out: Path | None, as_json: bool) -> None:
     """Compare the policies of RESULTS, which `twinnet run` wrote: tables of each profile, the leaves against the core,

@@ -18,12 +18,12 @@ def print_received(received: Received) -> None:
     head = ["from", "flow", "received", "lost", "late", "twice", "goodput", "delay us", "jitter 3550", "gap p99 us"]
     rows = [_row(flow) for flow in received.flows]
     click.echo(table(head, rows, terminal_columns()) if rows else "Nothing was received.")
-    told: set[str] = set()
+    shown: set[str] = set()
     for flow in received.flows:
         for note in _notes(flow):
             line = f"{flow.report.source}: {note}"
-            if line not in told:
-                told.add(line)
+            if line not in shown:
+                shown.add(line)
                 click.echo(wrapped(line, terminal_columns()))
     for error in received.errors:
         click.echo(error)
@@ -59,7 +59,7 @@ def _notes(flow: ReceivedFlow) -> list[str]:
     elif stamped and not flow.delay_known:
         notes.append("no one-way delay: the sender's clock was not compared with this one (twinnet send does so)")
     if stamped and flow.sent is None:
-        notes.append("what was lost after the last arrival is not known: the sender did not tell how much it sent")
+        notes.append("what was lost after the last arrival is not known: the sender did not say how much it sent")
     return notes
 
 

@@ -9,6 +9,7 @@ from types import FrameType
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FILE
 
 __all__ = ["recv"]
 
@@ -36,7 +37,7 @@ are of payload (goodput). Exit status 1 when a port is in use."""
 @click.option(
     "--table",
     "table_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Write the counts per interval as .csv or .parquet.",
 )

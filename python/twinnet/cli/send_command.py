@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FILE
 
 if TYPE_CHECKING:
     from twinnet.sockets.flow_plan import PlannedFlow
@@ -32,9 +33,9 @@ listened: then the receiver's host sends the datagrams back. A firewall or a hos
 `twinnet recv` answers either, the output says so."""
 
 
-@click.command(short_help="Send generated traffic from this machine, and tell how exactly.", epilog=_EXAMPLES)
+@click.command(short_help="Send generated traffic from this machine, and report how exactly.", epilog=_EXAMPLES)
 @click.argument("to", required=False)
-@click.option("--flows", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Flows to send (YAML).")
+@click.option("--flows", type=FILE, metavar="FILE", help="Flows to send (YAML).")
 @click.option("--protocol", type=click.Choice(["udp", "tcp", "rtp", "icmp"]), help="The protocol; default: udp.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The receiver's port: 5003 (UDP), 5002 (TCP), 5004 (RTP).")
 @click.option("--rate", metavar="RATE", help="Rate of the payload, such as '10 Mbit'.")
@@ -44,10 +45,10 @@ listened: then the receiver's host sends the datagrams back. A firewall or a hos
 @click.option("--preset", metavar="NAME", help="What a known application sends: dns, telnet, game-client, game-server.")
 @click.option("--voice", metavar="CODEC", help="One direction of a call: G.711, G.723.1 or G.729.")
 @click.option("--silence-suppression", is_flag=True, default=None, help="With --voice: talkspurts and pauses.")
-@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Lines 'GAP, PAYLOAD'.")
+@click.option("--trace", type=FILE, metavar="FILE", help="Lines 'GAP, PAYLOAD'.")
 @click.option(
     "--frame-sizes",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="With RTP: the size of each frame, one on each line, repeated.",
 )
@@ -79,7 +80,7 @@ listened: then the receiver's host sends the datagrams back. A firewall or a hos
 @click.option(
     "--table",
     "table_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Write what was sent, a row for each flow, as .csv or .parquet.",
 )
@@ -115,7 +116,7 @@ def send(
     plan: list[PlannedFlow]
     if flows is not None:
         if to is not None or given or parallel != 1:
-            raise click.UsageError("--flows FILE tells all flows: leave the receiver and the options of a flow out")
+            raise click.UsageError("--flows FILE has all flows: leave the receiver and the options of a flow out")
         plan = read_flows(flows, chosen)
     elif to is None:
         raise click.UsageError("give a receiver, such as 10.0.0.2, or --flows FILE")

@@ -71,7 +71,7 @@ def _notes(flow: SentFlow) -> list[str]:
         )
     if flow.unheard and not flow.failed:
         notes.append(
-            "no `twinnet recv` answered there; UDP itself does not tell whether anybody receives: ask the receiver"
+            "no `twinnet recv` answered there; UDP itself does not show whether anybody receives: ask the receiver"
         )
     if flow.clock is not None and not flow.clock.same_clock:
         notes.append(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FOLDER
 
 if TYPE_CHECKING:
     from twinnet.study.campaign import Campaign
@@ -75,7 +76,7 @@ def run_part(campaign: Campaign, part: PartOfPlan, as_json: bool) -> int:
     from twinnet.report.progress import observer_on
 
     console = Console(stderr=True, highlight=False)
-    console.print(part.told(), soft_wrap=True)
+    console.print(part.sentence(), soft_wrap=True)
     with observer_on(console) as observer:
         outcome = campaign.make(observer)
     finished = len(outcome.finished) + len(outcome.skipped)
@@ -103,14 +104,11 @@ def run_part(campaign: Campaign, part: PartOfPlan, as_json: bool) -> int:
     return 1 if outcome.failed else 0
 
 
-_results = click.Path(file_okay=False, path_type=Path)
-
-
 @click.command(short_help="Join the results that several machines or shards made.")
-@click.argument("folders", type=_results, nargs=-1, required=True, metavar="RESULTS...")
+@click.argument("folders", type=FOLDER, nargs=-1, required=True, metavar="RESULTS...")
 @click.option(
     "--out",
-    type=_results,
+    type=FOLDER,
     default=Path("results"),
     show_default=True,
     help="Joined results go to DIR/STUDY.",

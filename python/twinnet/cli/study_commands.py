@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from twinnet.cli.cluster_commands import check_cluster_options, cluster_options
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_part, run_part, shard_options
+from twinnet.cli.shared_options import FOLDER, with_invalid_option, yes_option
 from twinnet.report.text_table import sentence_columns, table, terminal_columns, wrapped
 from twinnet.report.wording import counted
 
@@ -70,7 +72,7 @@ _STUDY_OPTIONS: tuple[Callable[[_Command], _Command], ...] = (
     ),
     click.option(
         "--out",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=FOLDER,
         default=Path("results"),
         show_default=True,
         help="Results go to DIR/STUDY.",
@@ -89,7 +91,7 @@ def study_options(command: _Command) -> _Command:
     return command
 
 
-@click.command(short_help="Make the runs of a study and tell its answer.")
+@click.command(short_help="Make the runs of a study and report its answer.")
 @study_options
 @shard_options
 @cluster_options
@@ -107,10 +109,16 @@ def study_options(command: _Command) -> _Command:
     help="The hosts' interfaces.",
 )
 @fabric_threads_option
-@click.option("--dry-run", is_flag=True, help="Show the runs, the time and the network; run nothing.")
+@click.option(
+    "--traces",
+    type=FOLDER,
+    metavar="DIR",
+    help="Virtual clock: write each run's trace to it; see `twinnet traces`.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the runs, the time and the network; keep no run.")
 @click.option("--no-report", is_flag=True, help="Do not write the page, figures and tables.")
-@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
-@click.option("--yes", is_flag=True, help="Do not ask before a long study.")
+@with_invalid_option
+@yes_option
 @json_option
 def run(
     study: str,
@@ -129,6 +137,7 @@ def run(
     clock: str | None,
     interface: str,
     fabric_threads: int | Literal["auto"] | None,
+    traces: Path | None,
     dry_run: bool,
     no_report: bool,
     with_invalid: bool,
@@ -141,13 +150,12 @@ def run(
     interrupted. With --shard only a part of the runs is made, and no report is written. With --on the runs are made on
     other machines (see `twinnet worker`), and the results come here. Exit status 1 when a run failed.
     """
-    from twinnet.errors import BadValue
     from twinnet.study.campaign import Campaign
 
-    if on is not None and (shard is not None or jobs != 1):
-        given = "--shard" if shard is not None else "--jobs"
-        raise BadValue(f"{given} is given with --on", "leave it out: the slots of the workers say what is made where")
     check_cluster_options(on, keys, without_tls)
+    if on is not None:
+        _check_with_on(shard, jobs, traces)
+    begin_s = time.process_time()
     campaign = Campaign.read(
         study,
         out=out,
@@ -162,13 +170,14 @@ def run(
         fabric_threads=fabric_threads,
         tell=tell_on_the_side,
         trial=not dry_run,
+        traces=traces,
     )
     part = chosen_part(campaign.study, shard, deal, twice, with_invalid)
     campaign = replace(campaign, part=part)
     if dry_run:
         from twinnet.cli.dry_run import tell_plan
 
-        tell_plan(campaign, as_json)
+        tell_plan(campaign, as_json, not no_report, time.process_time() - begin_s)
         return 0
     if part is not None:
         ask_before_long(len(campaign.plan), campaign.expected_s(), yes)
@@ -182,6 +191,16 @@ def run(
         click.echo(f"{places.count} slots take the runs of this study", err=True)
         again = comparison_on(places, campaign.study)
         return run_study(campaign, not no_report, with_invalid, yes, as_json, places, again)
+
+
+def _check_with_on(shard: str | None, jobs: int, traces: Path | None) -> None:
+    from twinnet.errors import BadValue
+
+    if shard is not None or jobs != 1:
+        given = "--shard" if shard is not None else "--jobs"
+        raise BadValue(f"{given} is given with --on", "leave it out: the slots of the workers say what is made where")
+    if traces is not None:
+        raise BadValue("--traces is given with --on", "make the run in question on each machine by itself")
 
 
 def tell_on_the_side(said: str) -> None:
@@ -232,14 +251,16 @@ def ask_before_long(runs: int, expected_s: float, yes: bool) -> None:
 
 
 def _write_report(analysis: Analysis, folder: Path) -> Path:
+    from twinnet.live.finished import write_recordings
     from twinnet.report.write import write_report
 
-    return write_report(analysis, folder)
+    return write_report(analysis, folder, write_recordings(analysis, folder))
 
 
 def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
+    from twinnet.report.page import lead_name
     from twinnet.report.summary import answer_in_words, print_summary, summary_record
 
     if as_json:
@@ -253,10 +274,9 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
     if page is not None:
         # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
         words = answer_in_words(analysis)
-        figure = next((one for one in sorted(page.parent.glob("*.svg")) if one.stem == "throughput"), None)
         click.echo(f"\n{wrapped(words, terminal_columns(), hanging=0)}" if words else "")
-        if words and figure is not None:
-            click.echo(f"Figure: {figure}")
+        if words and (name := lead_name(analysis)) is not None:
+            click.echo(f"Figure: {page.parent / name}.svg")
         click.echo(f"Report: {page}")
 
 
@@ -267,13 +287,10 @@ def _load(results: Path, with_invalid: bool = False) -> Analysis:
     return analyse(ResultStore(results), with_invalid)
 
 
-_results = click.Path(file_okay=False, path_type=Path)
-
-
 @click.command(short_help="Write the report of results: a page, figures, tables.")
-@click.argument("results", type=_results)
-@click.option("--out", type=_results, metavar="DIR", help="Where to write it; default: RESULTS/report.")
-@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
+@click.argument("results", type=FOLDER)
+@click.option("--out", type=FOLDER, metavar="DIR", help="Where to write it; default: RESULTS/report.")
+@with_invalid_option
 @json_option
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
     """Write one self-contained HTML page, figures (SVG, PDF, PNG) and tables (CSV, LaTeX) of RESULTS.
@@ -296,9 +313,9 @@ def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -
 
 
 @click.command(short_help="Compare two folders of results, with tests.")
-@click.argument("first", type=_results)
-@click.argument("second", type=_results)
-@click.option("--with-invalid", is_flag=True, help="Use runs that missed their schedule too.")
+@click.argument("first", type=FOLDER)
+@click.argument("second", type=FOLDER)
+@with_invalid_option
 @json_option
 def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int:
     """Compare the results in SECOND with those in FIRST: every mean that both have.
@@ -339,12 +356,12 @@ def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int
 @click.command(short_help="List the built-in studies.")
 @json_option
 def studies(as_json: bool) -> None:
-    """List the studies that come with twinnet, each with its question and its presets."""
-    from twinnet.study.resolution import built_in_studies
+    """List the studies that come with twinnet or with other packages, each with its question and its presets."""
+    from twinnet.study.named_studies import named_studies
     from twinnet.yaml_source import load_yaml
 
     # Their own tests check them: a list needs none of the networks and traffic of all combinations of levels.
-    described = [(name, load_yaml(path).data) for name, path in built_in_studies().items()]
+    described = [(name, load_yaml(path).data) for name, path in named_studies().items()]
     rows = [(name, one["title"], one["question"], list(one.get("presets", {}))) for name, one in described]
     if as_json:
         print_json([dict(zip(("name", "title", "question", "presets"), row, strict=True)) for row in rows])

@@ -107,13 +107,13 @@ def switch(
     for number, interface in enumerate(ports, 1):
         one.attach(interface, name=f"p{number}", port_b=number, mtu=lowest)
     with _signals() as came, net.emulate() as lab:
-        told: dict[str, Any] = {"dpid": f"{one.dpid:016x}", "ports": list(ports), "controllers": list(controllers)}
+        record: dict[str, Any] = {"dpid": f"{one.dpid:016x}", "ports": list(ports), "controllers": list(controllers)}
         if as_json:
-            print_json(told | {"listen": listen, "lab": lab.name})
+            print_json(record | {"listen": listen, "lab": lab.name})
         else:
             to = f", connects to {' and '.join(controllers)}" if controllers else ""
             heard = f", listens on {listen}" if listen else ""
-            click.echo(f"switch {told['dpid']} is ready on {', '.join(ports)}{to}{heard}")
+            click.echo(f"switch {record['dpid']} is ready on {', '.join(ports)}{to}{heard}")
         told_of: dict[str, str | None] = {}
         while not came and not lab.connection.wait_closed(_LOOK_S):
             for target in controllers:
@@ -157,7 +157,7 @@ def _datapath_number(text: str) -> int | str:
 
 
 def _mtu(interface: str) -> int:
-    """Return the MTU of `interface`; 1500 of one that is not there, which is told when it is opened."""
+    """Return the MTU of `interface`; 1500 of one that is not there, which shows when it is opened."""
     from twinnet._core import CoreError, open_interface
 
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
@@ -11,11 +10,15 @@ import sys
 import termios
 import tty
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 
 from twinnet.lab.lab import Lab
-from twinnet.lab_process.job import Ending, Job
+from twinnet.lab.terminal_job import start_on_terminal
+from twinnet.lab_process.job import Ending
 
-__all__ = ["on_terminal", "run_on_terminal"]
+__all__ = ["on_terminal", "run_on_terminal", "wants_terminal"]
+
+_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 
 
 def on_terminal() -> bool:
@@ -23,20 +26,15 @@ def on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def run_on_terminal(lab: Lab, host: str, argv: Sequence[str], cwd: str | None = None) -> Ending:
+def wants_terminal(lab: Lab, argv: Sequence[str]) -> bool:
+    """Return whether `argv` is to have the user's terminal: on the virtual clock, where time then goes no faster than
+    real time, only a shell that somebody types into."""
+    return on_terminal() and (lab.clock == "wall" or (len(argv) == 1 and Path(argv[0]).name in _SHELLS))
+
+
+def run_on_terminal(lab: Lab, host: str, argv: Sequence[str]) -> Ending:
     """Run `argv` in `host` on a pseudo-terminal that is joined with the user's terminal, and return how it ended."""
-    master, slave = os.openpty()
-    try:
-        _copy_size(sys.stdin.fileno(), slave)
-        started = lab.connection.spawn(
-            host=host, argv=list(argv), env=dict(os.environ), cwd=cwd, terminal=True, descriptors=[slave]
-        )
-        job = Job(lab.connection, host, argv, started)
-    except BaseException:
-        os.close(master)
-        raise
-    finally:
-        os.close(slave)
+    job, master = start_on_terminal(lab, host, argv, termios.tcgetwinsize(sys.stdin.fileno()))
     wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     job.notify(wake)
     try:
@@ -102,6 +100,5 @@ def _resizing(resized: Callable[[], None]) -> Generator[None]:
 
 
 def _copy_size(source: int, target: int) -> None:
-    with contextlib.suppress(OSError):
-        size = fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8)
-        fcntl.ioctl(target, termios.TIOCSWINSZ, size)
+    with contextlib.suppress(termios.error):
+        termios.tcsetwinsize(target, termios.tcgetwinsize(source))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import yes_option
 from twinnet.cli.study_commands import INTERRUPTED, ask_before_long, study_options, tell_on_the_side
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ __all__ = ["run_twin", "tell_twin", "twin"]
 @click.command(short_help="Make the runs of a study on both clocks and compare them.")
 @study_options
 @click.option("--real", "with_real", is_flag=True, help="Make the runs on the physical machines of the network too.")
+@click.option("--models", "with_models", is_flag=True, help="Programs make the traffic; model hosts stand beside them.")
 @click.option("--no-report", is_flag=True, help="Do not write the page and figures.")
-@click.option("--yes", is_flag=True, help="Do not ask before a long study.")
+@yes_option
 @json_option
 def twin(
     study: str,
@@ -34,6 +36,7 @@ def twin(
     out: Path,
     jobs: int,
     with_real: bool,
+    with_models: bool,
     no_report: bool,
     yes: bool,
     as_json: bool,
@@ -41,8 +44,9 @@ def twin(
     """Make the runs of STUDY on the virtual clock and on the wall clock, with the same seeds, and compare them.
 
     With --real they are made on the network's physical machines as well; their means are shown beside those of both
-    clocks. Finished runs are kept, also those that `twinnet run` made. Tolerances are stated in the study's block
-    `twin`. Exit status 1 when a run failed.
+    clocks. With --models real programs make the traffic on both clocks, and model hosts are run on the virtual clock
+    too: what differs between the clocks is the machine's then, and the rest the model's. Finished runs are kept, also
+    those that `twinnet run` made. Tolerances are stated in the study's block `twin`. Exit status 1 when a run failed.
     """
     from twinnet.study.campaign import Campaign
 
@@ -54,6 +58,7 @@ def twin(
         repetitions=repeat,
         jobs=jobs,
         with_real=with_real,
+        with_models=with_models,
         tell=tell_on_the_side,
     )
     return run_twin(campaign, not no_report, yes, as_json, with_real)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from twinnet.cli.apart import need_apart
 from twinnet.cli.output import json_option, print_json
+from twinnet.cli.shared_options import FILE
 
 __all__ = ["validate"]
 
@@ -17,7 +19,7 @@ __all__ = ["validate"]
 @click.option("--only", multiple=True, metavar="LAW", help="This law; may be given again. Default: all.")
 @click.option(
     "--markdown",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Write a page, and its figures into the folder images beside FILE's.",
 )
@@ -26,11 +28,13 @@ def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json:
     """Run experiments on the virtual clock for which theory has an answer, and print what was expected and what was
     seen.
 
-    Needs no privileges. Exit status 1 when anything lies outside of its tolerance.
+    Needs the package twinnet-conformance, and no privileges. Exit status 1 when anything lies outside of its tolerance.
     """
+    need_apart("twinnet_validation")
+    from twinnet_validation.laws import LAWS
+    from twinnet_validation.table import print_findings, records
+
     from twinnet.errors import did_you_mean
-    from twinnet.validation.laws import LAWS
-    from twinnet.validation.table import print_findings, records
 
     known = {law.name: law for law in LAWS}
     for name in only:
@@ -40,8 +44,8 @@ def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json:
         raise click.UsageError("a page has all laws: leave out --only or --markdown")
     findings = [(law, list(law.measure(quick))) for law in LAWS if not only or law.name in only]
     if markdown is not None:
-        from twinnet.validation.figures import draw_figures
-        from twinnet.validation.page import page
+        from twinnet_validation.figures import draw_figures
+        from twinnet_validation.page import page
 
         markdown.parent.mkdir(parents=True, exist_ok=True)
         images = markdown.parent.parent / "images"

@@ -1,4 +1,4 @@
-"""What a user who typed something else is told to write: nearest values, options of other tools, blanks in values."""
+"""What a user who typed something else may want: nearest values, options of other tools, blanks in values."""
 
 from __future__ import annotations
 

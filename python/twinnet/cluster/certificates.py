@@ -6,13 +6,14 @@ import importlib
 import os
 import ssl
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from twinnet.cluster.engine import REMEDY, distributed
 from twinnet.errors import BadFile, BadValue, NotAvailable, reason
 from twinnet.given_files import read_given
+from twinnet.made_certificates import make_certificate
 
 __all__ = ["DAYS", "Certificates", "default_folder", "new_certificates", "read_certificates"]
 
@@ -21,18 +22,6 @@ MOST_DAYS = 3650
 _FILES = ("ca.pem", "certificate.pem", "key.pem")
 _MAKE = "make them with `twinnet cluster new` and copy the folder to each machine"
 _LARGEST_BYTES = 100_000
-_USAGES = (
-    "digital_signature",
-    "content_commitment",
-    "key_encipherment",
-    "data_encipherment",
-    "key_agreement",
-    "key_cert_sign",
-    "crl_sign",
-    "encipher_only",
-    "decipher_only",
-)
-"""Of RFC 5280, 4.2.1.3."""
 
 
 def default_folder() -> Path:
@@ -92,7 +81,8 @@ def new_certificates(folder: Path, days: int = DAYS) -> Certificates:
     """
     if not 1 <= days <= MOST_DAYS:
         raise BadValue(f"certificates are valid for 1 to {MOST_DAYS} days, not {days}")
-    contents = _made(days)
+    made = make_certificate("twinnet cluster authority", "twinnet cluster member", days, REMEDY)
+    contents = dict(zip(_FILES, (made.authority, made.certificate, made.key), strict=True))
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(folder.iterdir()):
@@ -108,53 +98,6 @@ def new_certificates(folder: Path, days: int = DAYS) -> Certificates:
     except OSError as error:
         raise BadValue(f"certificates cannot be written to {folder}: {error.strerror or error}") from None
     return Certificates(folder)
-
-
-def _made(days: int) -> dict[str, bytes]:
-    try:
-        x509 = importlib.import_module("cryptography.x509")
-        oid = importlib.import_module("cryptography.x509.oid")
-        elliptic = importlib.import_module("cryptography.hazmat.primitives.asymmetric.ec")
-        hashes = importlib.import_module("cryptography.hazmat.primitives.hashes")
-        encoding = importlib.import_module("cryptography.hazmat.primitives.serialization")
-    except ImportError as error:
-        raise NotAvailable(f"certificates need {error.name}, which is not installed", REMEDY) from None
-    start = datetime.now(UTC) - timedelta(hours=1)
-    # Clocks of machines differ; an hour is forgiven.
-    end = start + timedelta(days=days, hours=1)
-
-    def named(name: str) -> Any:
-        return x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, name)])
-
-    def signed(name: str, public: Any, issuer: Any, authority: bool) -> Any:
-        usage = dict.fromkeys(_USAGES, False)
-        usage |= {"key_cert_sign": True} if authority else {"digital_signature": True}
-        purposes = [oid.ExtendedKeyUsageOID.SERVER_AUTH, oid.ExtendedKeyUsageOID.CLIENT_AUTH]
-        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(named(name))
-            .issuer_name(named("twinnet cluster authority"))
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(start)
-            .not_valid_after(end)
-            .add_extension(x509.BasicConstraints(ca=authority, path_length=0 if authority else None), critical=True)
-            .add_extension(x509.KeyUsage(**usage), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .add_extension(identifier, critical=False)
-        )
-        if not authority:
-            builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
-        return builder.sign(issuer, hashes.SHA256())
-
-    issuer = elliptic.generate_private_key(elliptic.SECP256R1())
-    member = elliptic.generate_private_key(elliptic.SECP256R1())
-    pem = encoding.Encoding.PEM
-    key = member.private_bytes(pem, encoding.PrivateFormat.PKCS8, encoding.NoEncryption())
-    authority = signed("twinnet cluster authority", issuer.public_key(), issuer, authority=True)
-    certificate = signed("twinnet cluster member", member.public_key(), issuer, authority=False)
-    return {"ca.pem": authority.public_bytes(pem), "certificate.pem": certificate.public_bytes(pem), "key.pem": key}
 
 
 def read_certificates(folder: Path | None = None) -> Certificates:

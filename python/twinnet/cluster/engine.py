@@ -1,4 +1,4 @@
-"""Dask, imported when it is needed and told to do no more than is wanted of it."""
+"""Dask, imported when it is needed and set to do no more than is wanted of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def silent(kind: Any) -> Any:
 
 
 def hush_engine() -> None:
-    """Keep the engine's own log from standard error: what matters is told in twinnet's words."""
+    """Keep the engine's own log from standard error: what matters is said in twinnet's words."""
     # When it is imported, the engine gives some of their parts a level of their own.
     distributed()
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _ENGINE]

@@ -25,7 +25,6 @@ __all__ = ["SHARE", "compare_machines", "comparison_on"]
 
 SHARE = 0.02
 """How many of the runs are made twice."""
-_MOST_NAMED = 3
 
 
 class _Slots(Protocol):
@@ -109,16 +108,15 @@ def _dealt(chosen: Sequence[StoredRun], slots: Sequence[RemoteSlot]) -> Mapping[
 
 
 def _check(compared: Sequence[tuple[StoredRun, RemoteSlot, str]]) -> None:
-    told = [
+    different = [
         f"{stored.id} has the trace hash {stored.record.get('trace_hash')} on machine {machine_of(stored.record)} and "
         f"{trace} on {slot}"
         for stored, slot, trace in compared
         if trace != str(stored.record.get("trace_hash"))
     ]
-    if told:
-        more = f"; and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
-        raise DifferentTraces(
-            f"equal runs on the virtual clock have different traces: {'; '.join(told[:_MOST_NAMED])}{more}",
+    if different:
+        raise DifferentTraces.of(
+            different,
             "the results are kept; make one of these runs again on each machine: one whose trace changes is faulty, "
             "and two whose traces stay apart have different builds",
         )

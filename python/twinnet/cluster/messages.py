@@ -1,6 +1,6 @@
 """Messages between client and worker: a run that is asked for, and a run that was made; data, never programs.
 
-A message is a JSON object of known length, followed by Parquet tables whose lengths it tells. Both sides check lengths
+A message is a JSON object of known length, followed by Parquet tables whose lengths it gives. Both sides check lengths
 before they read, and columns before they use them. The SHA-256 of the object and the tables stands in front: what was
 damaged on its way never gets to the reader of Parquet, which ends the whole process for some bytes.
 """
@@ -14,13 +14,15 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import polars as pl
 
 from twinnet.cluster.engine import ClusterError
 from twinnet.results.tables import TABLES
+from twinnet.study.kept_captures import CAPTURE_NAME
 from twinnet.study.plan import PlannedRun
+from twinnet.study.record_shape import without_nan
 from twinnet.study.resolution import Study
 from twinnet.study.runner import Made
 from twinnet.study.store import Fidelity, Measured, as_parquet
@@ -119,9 +121,11 @@ def packed_made(run: PlannedRun, made: Made) -> bytes:
         for name, attribute in _TABLES.items():
             blobs.append(as_parquet(getattr(made.result, attribute)))
             header.setdefault("tables", {})[name] = len(blobs[-1])
+        blobs += made.result.captures.values()
+        header["captures"] = {name: len(content) for name, content in made.result.captures.items()}
         fidelity = made.result.fidelity
-        told = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
-        header |= {"status": "finished", "fidelity": told, "notes": dict(made.result.notes)}
+        judged = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
+        header |= {"status": "finished", "fidelity": judged, "notes": dict(made.result.notes)}
     else:
         header |= {"status": "failed", "error": dict(made.result)}
     packed = _packed(header, blobs)
@@ -151,13 +155,13 @@ def apart(message: object, count: int) -> list[bytes]:
     try:
         if not isinstance(message, bytes):
             raise ValueError("it is no message of a worker")
-        magic, told = _HEAD_OF_MANY.unpack_from(message)
-        if (magic, told) != (_MAGIC_OF_MANY, count):
+        magic, stated = _HEAD_OF_MANY.unpack_from(message)
+        if (magic, stated) != (_MAGIC_OF_MANY, count):
             raise ValueError(f"it does not begin as a message of {count} runs does")
         start = _HEAD_OF_MANY.size + count * _LENGTH.size
         lengths = [_LENGTH.unpack_from(message, _HEAD_OF_MANY.size + place * _LENGTH.size)[0] for place in range(count)]
         if start + sum(lengths) != len(message):
-            raise ValueError("it is cut off, or longer than it tells")
+            raise ValueError("it is cut off, or longer than it says")
     except (ValueError, struct.error) as error:
         raise ClusterError(f"the results of {count} runs cannot be read: {error}") from None
     found: list[bytes] = []
@@ -168,7 +172,7 @@ def apart(message: object, count: int) -> list[bytes]:
 
 
 def _packed(header: Mapping[str, Any], blobs: list[bytes]) -> bytes:
-    text = json.dumps(_without_nan(header), ensure_ascii=False, allow_nan=False).encode()
+    text = json.dumps(without_nan(header), ensure_ascii=False, allow_nan=False).encode()
     return b"".join([_HEAD.pack(_MAGIC, len(text), _digest_of(text, *blobs)), text, *blobs])
 
 
@@ -177,14 +181,6 @@ def _digest_of(*parts: bytes | memoryview) -> bytes:
     for part in parts:
         digest.update(part)
     return digest.digest()
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _without_nan(inner) for key, inner in cast(Mapping[Any, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in cast(list[Any], value)]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def made_from(message: object, run: PlannedRun) -> Made | tuple[str, str]:
@@ -230,17 +226,24 @@ def _read(message: object, run: PlannedRun) -> Made | tuple[str, str]:
         parquet[name] = message[start : start + size]
         frames[_TABLES[name]] = _frame(name, parquet[name])
         start += size
-    told = header["fidelity"]
-    if told["verdict"] not in ("valid", "doubtful", "invalid"):
-        raise ValueError(f"its verdict is {told['verdict']!r}")
-    fidelity = Fidelity(told["verdict"], tuple(str(one) for one in told["reasons"]), dict(told["record"]))
-    return Made(record, Measured(fidelity=fidelity, notes=dict(header["notes"]), parquet=parquet, **frames))
+    captures: dict[str, bytes] = {}
+    for name, size in header["captures"].items():
+        if not CAPTURE_NAME.fullmatch(name) or not 0 <= int(size) <= len(message) - start:
+            raise ValueError(f"its capture {name!r} is cut off, or no name")
+        captures[name] = message[start : start + int(size)]
+        start += int(size)
+    judged = header["fidelity"]
+    if judged["verdict"] not in ("valid", "doubtful", "invalid"):
+        raise ValueError(f"its verdict is {judged['verdict']!r}")
+    fidelity = Fidelity(judged["verdict"], tuple(str(one) for one in judged["reasons"]), dict(judged["record"]))
+    notes = dict(header["notes"])
+    return Made(record, Measured(fidelity=fidelity, notes=notes, parquet=parquet, captures=captures, **frames))
 
 
 def _record(given: Mapping[str, Any]) -> dict[str, Any]:
     machine = given["machine"]
     if not isinstance(machine["name"], str) or not isinstance(machine["slot"], int):
-        raise ValueError("it does not tell its machine")
+        raise ValueError("it does not name its machine")
     elapsed_s = float(given["elapsed_s"])
     return {
         "versions": dict(given["versions"]),

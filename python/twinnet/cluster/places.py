@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Literal
 
 from twinnet import __version__
@@ -31,7 +30,7 @@ __all__ = ["MOST_SIDE_BY_SIDE", "ClusterPlaces", "RemoteSlot"]
 
 MOST_SIDE_BY_SIDE = 512
 MOST_ATTEMPTS = 10
-"""A run whose worker ends so often is told as failed: it may be the run that ends it."""
+"""A run whose worker ends so often is reported as failed: it may be the run that ends it."""
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 60.0
 _CONNECT_S = 5.0
@@ -163,9 +162,7 @@ class ClusterPlaces:
             return
         threading.Thread(target=_left, args=(gone,), daemon=True).start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave the scheduler; runs that still go on there are ended."""
         self.close()
 
@@ -177,12 +174,12 @@ class ClusterPlaces:
             self._client.close(timeout=2)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Take over what a worker tells of a run that is one of ours."""
+        """Take over what a worker says of a run that is one of ours."""
         try:
-            told = event[1]
-            place, progress = self._going[told["attempt"]]
-            progress.fraction = min(1.0, max(0.0, float(told["fraction"])))
-            progress.doing = f"{str(told['doing'])[:80]} on {place}"
+            report = event[1]
+            place, progress = self._going[report["attempt"]]
+            progress.fraction = min(1.0, max(0.0, float(report["fraction"])))
+            progress.doing = f"{str(report['doing'])[:80]} on {place}"
         except (KeyError, TypeError, ValueError, IndexError):
             return
 
@@ -215,10 +212,10 @@ class ClusterPlaces:
         if self._client.status != "running":
             self._connect_again()
         try:
-            told = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=5)
+            identity = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=5)
             return {
                 str(address): worker[ANNOUNCED]
-                for address, worker in told["workers"].items()
+                for address, worker in identity["workers"].items()
                 if isinstance(worker.get(ANNOUNCED), dict)
             }
         except (OSError, TimeoutError, RuntimeError, AttributeError, TypeError, KeyError):
@@ -227,16 +224,16 @@ class ClusterPlaces:
 
     def _usable(self, announced: Mapping[str, Mapping[str, Any]]) -> Iterable[RemoteSlot]:
         self._refused = {}
-        for address, told in announced.items():
+        for address, about in announced.items():
             slot = RemoteSlot(
                 address,
-                str(told.get("name")),
-                int(told.get("slot") or 0),
-                bool(told.get("wall")),
-                str(told.get("why_not")),
+                str(about.get("name")),
+                int(about.get("slot") or 0),
+                bool(about.get("wall")),
+                str(about.get("why_not")),
             )
-            if told.get("version") != __version__:
-                self._refused[str(slot)] = f"is of twinnet {told.get('version')}, and this is twinnet {__version__}"
+            if about.get("version") != __version__:
+                self._refused[str(slot)] = f"is of twinnet {about.get('version')}, and this is twinnet {__version__}"
             elif self._wall and not slot.takes_wall:
                 self._refused[str(slot)] = f"takes no runs on the wall clock: {slot.why_not}"
             else:
@@ -245,10 +242,10 @@ class ClusterPlaces:
     def _check_patience(self) -> None:
         without_s = time.monotonic() - self._seen_s
         if self._refused and without_s > min(_REFUSED_PATIENCE_S, self._patience_s):
-            told = "; ".join(f"{name} {why}" for name, why in list(self._refused.items())[:4])
+            refused = "; ".join(f"{name} {why}" for name, why in list(self._refused.items())[:4])
             versions = any("twinnet" in why for why in self._refused.values())
             raise ClusterError(
-                f"no slot takes the runs of this study: {told}",
+                f"no slot takes the runs of this study: {refused}",
                 "install one version on all machines"
                 if versions
                 else "free the processors of the machines and start "
@@ -321,15 +318,15 @@ class ClusterPlaces:
         if self._ends[run.id] >= MOST_ATTEMPTS:
             return self._given_up(run, place)
         content = self._ask(run, place, progress, with_study=place.address not in self._knowing)
-        told = made_from(content, run)
-        if isinstance(told, tuple) and told[0] == "study wanted":
-            told = made_from(self._ask(run, place, progress, with_study=True), run)
-        if isinstance(told, Made):
+        answer = made_from(content, run)
+        if isinstance(answer, tuple) and answer[0] == "study wanted":
+            answer = made_from(self._ask(run, place, progress, with_study=True), run)
+        if isinstance(answer, Made):
             self._knowing.add(place.address)
-            took_s = float(told.record["elapsed_s"])
+            took_s = float(answer.record["elapsed_s"])
             self._took_s = took_s if self._took_s is None else self._took_s + _NEW * (took_s - self._took_s)
-            return told
-        kind, message = told
+            return answer
+        kind, message = answer
         if kind == "refused":
             raise ClusterError(f"{place} refuses the run {run.id}: {message}")
         # Ended there by somebody else.

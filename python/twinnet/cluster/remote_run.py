@@ -22,7 +22,7 @@ from twinnet.yaml_source import parse_yaml
 __all__ = ["GRACE_S", "SLOT", "SlotState", "make_for_client", "study_digest"]
 
 GRACE_S = 1.2
-"""The longest time in seconds that a run that is told to end may take; then the slot's process ends, and the lab
+"""The longest time in seconds that a run that is asked to end may take; then the slot's process ends, and the lab
 with it."""
 _MOST_STUDIES = 8
 _MOST_TOGETHER_BYTES = 64 << 20

@@ -22,7 +22,7 @@ _SILENT_WORKER_S = 20
 
 
 def serve_scheduler(address: Address, certificates: Certificates | None, tell: Callable[[str], None]) -> None:
-    """Be the scheduler at `address` until SIGINT or SIGTERM; `tell` is told the address when it listens.
+    """Be the scheduler at `address` until SIGINT or SIGTERM; `tell` gets the address when it listens.
 
     Raises
     ------

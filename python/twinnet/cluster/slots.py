@@ -14,7 +14,7 @@ from pathlib import Path
 from twinnet.errors import BadValue
 from twinnet.study.machine import processor_ranges
 
-__all__ = ["MOST_SLOTS", "Processor", "Slot", "claimed_cores", "processors_here", "slots_on", "told_slots"]
+__all__ = ["MOST_SLOTS", "Processor", "Slot", "claimed_cores", "processors_here", "slots_in_words", "slots_on"]
 
 MOST_SLOTS = 256
 _SYSTEM = Path("/sys/devices/system")
@@ -145,21 +145,21 @@ def claimed_cores(processors: Sequence[Processor]) -> tuple[list[socket.socket],
     return held, frozenset(taken)
 
 
-def told_slots(processors: Sequence[Processor], slots: Sequence[Slot]) -> list[str]:
+def slots_in_words(processors: Sequence[Processor], slots: Sequence[Slot]) -> list[str]:
     """Describe the division of the machine into slots, as sentences."""
     nodes = len({one.node for one in processors})
     cores = len({one.core for one in processors})
-    told = [
+    lines = [
         f"{len(processors)} processors in {cores} cores and {nodes} NUMA {'node' if nodes == 1 else 'nodes'};"
         f" {len(slots)} {'slot' if len(slots) == 1 else 'slots'}"
     ]
     idle = {one.number for one in processors} - {number for slot in slots for number in slot.processors}
     if idle:
-        told.append(f"processors {processor_ranges(idle)} stay free of runs")
+        lines.append(f"processors {processor_ranges(idle)} stay free of runs")
     for slot in slots:
         where = f"slot {slot.number}: processors {processor_ranges(set(slot.processors))}"
-        told.append(where if slot.alone else f"{where}; shares a core with another slot: virtual runs only")
-    return told
+        lines.append(where if slot.alone else f"{where}; shares a core with another slot: virtual runs only")
+    return lines
 
 
 def _list(path: Path) -> list[int]:

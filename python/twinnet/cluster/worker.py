@@ -106,16 +106,16 @@ class _Parent:
 
     def _await_scheduler(self) -> None:
         deadline = time.monotonic() + self.patience_s
-        told = False
+        announced = False
         while not self.stopping:
             try:
                 check_scheduler(self.address, self.certificates)
             except NobodyThere as error:
                 if time.monotonic() >= deadline:
                     raise ClusterError(f"{error.message}; waited {self.patience_s:g} s", error.remedy) from None
-                if not told:
+                if not announced:
                     self.tell(f"{error.message}; waiting for it")
-                    told = True
+                    announced = True
                 time.sleep(_AGAIN_S)
             else:
                 return

@@ -30,7 +30,7 @@ _AROUND_FRAME_BYTES = 24
 _ETHERNET_HEADER_BYTES = 14
 _QUANTILE = 1.96
 _CLOCK_STEP_S = 1e-9
-"""OpenFlow 1.3 tells durations in nanoseconds."""
+"""OpenFlow 1.3 gives durations in nanoseconds."""
 Direction = Literal["sent", "received"]
 
 
@@ -269,13 +269,7 @@ class AvailableBandwidth(Controller):
         counted = [one for one in nodes if isinstance(one, CountedLink)]
         for link in counted or self.path([one for one in nodes if isinstance(one, str)]):
             first, last = self._ends((link.switch, link.port), since_s, until_s)
-            arrivals_s = last.time_s - first.time_s
-            seconds = last.lived_s - first.lived_s if self._clock == "switch" else arrivals_s
-            if seconds <= 0 or any(last.counts[name] < first.counts[name] for name in last.counts):
-                raise BadValue(
-                    f"the counters of port {link.port} of {link.switch} went back: the port was made anew",
-                    "ask again after two more answers",
-                )
+            seconds = self._between(link, first, last)
             carried = _carried_bytes(first, last, link.direction, layer)
             used_bps = max(0.0, (carried - probe_bytes) * 8 / seconds)
             step_s = 2 * _CLOCK_STEP_S if self._clock == "switch" else jitter_s
@@ -288,14 +282,28 @@ class AvailableBandwidth(Controller):
             links[link] = capacity_bps - used_bps
         tight = min(links, key=links.__getitem__)
         error = max(error for _, _, error in spans)
+        words = self._error_model(jitter_s, traced)
+        start, end = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+        return PassiveBandwidth(links[tight], error, words, start, end, layer, tight, links)
+
+    def _between(self, link: CountedLink, first: _Reading, last: _Reading) -> float:
+        """The seconds from one answer to another, by the clock that divides."""
+        seconds = last.lived_s - first.lived_s if self._clock == "switch" else last.time_s - first.time_s
+        if seconds <= 0 or any(last.counts[name] < first.counts[name] for name in last.counts):
+            raise BadValue(
+                f"the counters of port {link.port} of {link.switch} went back: the port was made anew",
+                "ask again after two more answers",
+            )
+        return seconds
+
+    def _error_model(self, jitter_s: float, traced: bool) -> str:
         if self._clock == "switch":
             words = "traffic x 2 ns / period: the switch's clock divides, so control delays do not matter"
         else:
             words = f"traffic x {jitter_s * 1e3:g} ms / period: the arrival of answers divides"
         if traced:
             words += f"; of traces: two packets, and what {jitter_s * 1e3:g} ms earlier or later change"
-        start, end = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
-        return PassiveBandwidth(links[tight], error, words, start, end, layer, tight, links)
+        return words
 
     def prior(
         self,
@@ -336,17 +344,17 @@ class AvailableBandwidth(Controller):
                 "let four polling periods pass",
             )
         times = [one.time_s for one in ports[0][-periods - 1 :]]
-        told = [
+        estimates = [
             self.estimate(links, since_s=since_s, until_s=until_s, jitter_s=jitter_s, delay_s=delay_s, layer=layer)
             for since_s, until_s in itertools.pairwise(times)
         ]
-        available = [one.available_bps for one in told]
-        tight = [one.tight for one in told]
+        available = [one.available_bps for one in estimates]
+        tight = [one.tight for one in estimates]
         # The next period differs from the mean of these by more than they do: their mean and their spread are those of
         # a few. Student's t for a prediction, as a normal deviation with the same 95 % interval.
-        few = math.sqrt(1 + 1 / len(told)) * t_quantile(0.95, len(told) - 1) / _QUANTILE
-        std_bps = math.hypot(stdev(available) * few, told[-1].error_bps / _QUANTILE)
-        period_s = fmean(one.end_s - one.start_s for one in told)
+        few = math.sqrt(1 + 1 / len(estimates)) * t_quantile(0.95, len(estimates) - 1) / _QUANTILE
+        std_bps = math.hypot(stdev(available) * few, estimates[-1].error_bps / _QUANTILE)
+        period_s = fmean(one.end_s - one.start_s for one in estimates)
         return BandwidthPrior(fmean(available), std_bps, max(tight, key=tight.count), period_s)
 
     def between_all(
@@ -416,11 +424,12 @@ def _counted(spec: Mapping[str, Any], here: str, there: str) -> CountedLink:
     """Return the link from `here` to `there` with the port that counts it."""
     known = {node["name"]: node for node in spec["nodes"]}
     link, forward = _link(spec, here, there)
-    capacity = capacity_of(link["ab" if forward else "ba"])
+    ends = [link["a"], link["b"]] if forward else [link["b"], link["a"]]
+    sender = known[ends[0]["node"]]["ports"][ends[0]["port"]]
+    capacity = capacity_of(link["ab" if forward else "ba"], sender.get("queue"))
     if capacity is None:
         raise BadValue(f"the link from {here} to {there} has no rate", "give it one: it has no capacity else")
     rate_bps, traced = (capacity.mean_bps(), capacity) if isinstance(capacity, TracedCapacity) else (capacity, None)
-    ends = [link["a"], link["b"]] if forward else [link["b"], link["a"]]
     ways: tuple[Direction, Direction] = ("sent", "received")
     for end, direction in zip(ends, ways, strict=True):
         node = known[end["node"]]

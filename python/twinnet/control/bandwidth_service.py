@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -70,9 +69,7 @@ class BandwidthService:
     def __enter__(self) -> BandwidthService:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -91,7 +88,7 @@ class BandwidthService:
         if unknown or not asked.get("from") or not asked.get("to"):
             return 400, {"error": f"give 'from' and 'to', and at most {', '.join(_KEYS)}; given: {sorted(asked)}"}
         try:
-            return 200, _told(self._estimate(asked))
+            return 200, _record(self._estimate(asked))
         except (TwinnetError, ValueError) as error:
             return 400, {"error": str(error)}
 
@@ -119,13 +116,13 @@ class BandwidthService:
         ]
 
 
-def _told(found: PassiveBandwidth) -> dict[str, Any]:
+def _record(found: PassiveBandwidth) -> dict[str, Any]:
     plain = ("available_bps", "error_bps", "error_model", "start_s", "end_s", "layer")
-    links = [{**_link_told(link), "available_bps": available} for link, available in found.links.items()]
-    return {**{name: getattr(found, name) for name in plain}, "tight": _link_told(found.tight), "links": links}
+    links = [{**_link_record(link), "available_bps": available} for link, available in found.links.items()]
+    return {**{name: getattr(found, name) for name in plain}, "tight": _link_record(found.tight), "links": links}
 
 
-def _link_told(link: CountedLink) -> dict[str, Any]:
+def _link_record(link: CountedLink) -> dict[str, Any]:
     """Return the link without its trace, which may have a million moments."""
     return {name: getattr(link, name) for name in ("switch", "port", "direction", "capacity_bps")}
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import socket
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from twinnet.control.controller_settings import CONTROLLER_DEFAULTS, ControllerO
 from twinnet.control.targets import parse_target
 from twinnet.control.tls import Tls, checked_tls
 from twinnet.errors import BadValue, NotAvailable, did_you_mean
+from twinnet.own_modules import load_own
 from twinnet.settings import settings_of
 from twinnet.units import PS_PER_SECOND
 
@@ -27,6 +27,7 @@ APP_TARGET = "app:"
 """The prefix of the target of a switch whose controller runs in the lab's process."""
 _DEFAULT_CONNECT = ":127.0.0.1:6653"
 _PORT = "{port}"
+_PORT_IN_GUEST = "6653"
 _CHOSEN = f":127.0.0.1:{_PORT}"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
@@ -57,6 +58,8 @@ class ControllerChoice:
         owes an answer is given up.
     tls
         The key and certificates of the switches that have none of their own.
+    host
+        The host in which the program runs on the virtual clock.
     """
 
     target: str
@@ -66,6 +69,7 @@ class ControllerChoice:
     quiet_s: float
     patience_s: float
     tls: Tls | None = None
+    host: str | None = None
 
     @classmethod
     def of(
@@ -81,7 +85,12 @@ class ControllerChoice:
             words = f"the patience {given.get('patience')!r} is no longer than the quiet {given.get('quiet')!r}"
             raise BadValue(words, "give it more")
         quiet_s, patience_s = quiet_ps / PS_PER_SECOND, patience_ps / PS_PER_SECOND
-        run, tls = given.get("run"), given.get("tls")
+        run, tls, host = given.get("run"), given.get("tls"), given.get("host")
+        if host is not None and (run is None or tls is not None):
+            raise BadValue(
+                f"a controller in the host {host!r} is a program that the lab starts, and is not reached over TLS",
+                "give its command as run, and leave tls away",
+            )
         if controller is None or isinstance(controller, str):
             over = "tcp" if tls is None else "ssl"
             if _wants_port(run):
@@ -89,12 +98,12 @@ class ControllerChoice:
                     raise BadValue(
                         f"the controller's port is chosen ({_PORT}), and it is at {controller!r}", "leave connect away"
                     )
-                return cls(over + _CHOSEN, run, None, delay_ps, quiet_s, patience_s, tls)
+                return cls(over + _CHOSEN, run, None, delay_ps, quiet_s, patience_s, tls, host)
             target = over + _DEFAULT_CONNECT if controller is None else controller
             if not parse_target(target).tls and tls is not None:
                 raise BadValue(f"the controller is at {target!r} and has TLS", "write ssl: there, or leave tls away")
             checked_tls("the controller", [target], tls)
-            return cls(target, run, None, delay_ps, quiet_s, patience_s, tls)
+            return cls(target, run, None, delay_ps, quiet_s, patience_s, tls, host)
         if tls is not None:
             raise BadValue("a controller of this process is not reached over TLS", "leave tls away")
         if run is not None:
@@ -102,12 +111,15 @@ class ControllerChoice:
         factory, name = _factory(controller)
         return cls(APP_TARGET + name, None, factory, delay_ps, quiet_s, patience_s)
 
-    def at_free_port(self) -> ControllerChoice:
-        """Return the choice with a port that is free now where its program is to be told one; otherwise itself."""
+    def at_free_port(self, in_guest: bool = False) -> ControllerChoice:
+        """Return the choice with a port that is free now where its program needs one; otherwise itself. All are
+        free in a host `in_guest`."""
         if not self.target.endswith(_CHOSEN) or self.run is None:
             return self
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = str(taken.getsockname()[1])
+        port = _PORT_IN_GUEST
+        if not in_guest:
+            with socket.create_server(("127.0.0.1", 0)) as taken:
+                port = str(taken.getsockname()[1])
         words = [self.run] if isinstance(self.run, str) else self.run
         run = [word.replace(_PORT, port) for word in words]
         return replace(self, target=self.target.replace(_PORT, port), run=run[0] if isinstance(self.run, str) else run)
@@ -150,11 +162,10 @@ def app_factory(name: str) -> Callable[[], Controller]:
         raise BadValue(f"there is no controller {name!r}", did_you_mean(name, SHIPPED, 'write "module:Class"'))
 
     def make() -> Any:
-        module, _, attribute = place.partition(":")
         try:
-            kind = getattr(importlib.import_module(module), attribute)
+            kind = load_own(place)
         except (ImportError, AttributeError) as error:
-            remedy = "see that the module is installed or lies in a folder of PYTHONPATH, and has that class"
+            remedy = "see that the module is installed or lies in the current folder, and has that class"
             raise NotAvailable(f"the controller {name!r} cannot be loaded: {error}", remedy) from None
         made: object = kind()
         if not isinstance(made, Controller):

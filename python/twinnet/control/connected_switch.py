@@ -1,4 +1,4 @@
-"""A switch as its in-process controller has it: what is known of it, and what it can be told."""
+"""A switch as its in-process controller has it: what is known of it, and what it can be sent."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ConnectedSwitch:
         Raises
         ------
         BadFlow
-            When the text is no flow; the message tells column, word and remedy.
+            When the text is no flow; the message names column, word and remedy.
         """
         self._change("add", flow.text() if isinstance(flow, Flow) else flow, tell_when_removed, buffer)
 

@@ -22,6 +22,9 @@ class ControllerOptions(TypedDict, total=False):
     run: str | Sequence[str] | None
     """A program that is started beside the lab and ended with it; ``None``: it runs already, or will. Where ``{port}``
     stands in it, a port that is free is written, and the switches connect to that."""
+    host: str | None
+    """The host of the network in which ``run`` is started where hosts run programs on the virtual clock: its timers are
+    virtual then. It needs no link. On the wall clock, and beside model hosts, ``run`` is started beside the lab."""
     delay: Delay
     """What the way between a switch and the controller takes, each way; at most 1 h."""
     quiet: Wait

@@ -19,7 +19,8 @@ from twinnet.control.targets import Target, parse_target
 from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_process.pending_reply import PendingReply
-from twinnet.lab_process.requests import EndedReply, LabRequests
+from twinnet.lab_process.replies import EndedReply
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["Dialling"]
 
@@ -31,6 +32,11 @@ class Dialling:
     """Connects the switches of `nodes` (of the lab protocol) to their controllers, and listens for them; those that
     are Open vSwitch see to it otherwise.
 
+    Attributes
+    ----------
+    troubles
+        The reasons why connections failed or ended that have not been made again, by switch and target.
+
     Raises
     ------
     NotAvailable
@@ -40,7 +46,7 @@ class Dialling:
     def __init__(self, lab: LabRequests, nodes: Sequence[Mapping[str, Any]]) -> None:
         self._lab = lab
         self._ended = threading.Event()
-        self._troubles: dict[tuple[str, str], str] = {}
+        self.troubles: dict[tuple[str, str], str] = {}
         self._listeners = Listeners()
         switches = [node for node in nodes if node["kind"] == "switch" and node.get("datapath", "own") == "own"]
         for switch in switches:
@@ -56,15 +62,6 @@ class Dialling:
     def _start(self, work: Any, *arguments: Any) -> None:
         threading.Thread(target=work, args=arguments, name="twinnet-control", daemon=True).start()
 
-    def trouble(self, switch: str, target: str) -> str | None:
-        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
-        return self._troubles.get((switch, target))
-
-    @property
-    def troubles(self) -> Mapping[tuple[str, str], str]:
-        """The reasons why connections failed or ended that have not been made again, by switch and target."""
-        return dict(self._troubles)
-
     def end(self) -> None:
         """Make no more connections, and stop listening."""
         self._ended.set()
@@ -76,19 +73,19 @@ class Dialling:
             try:
                 channel = connect_to(target, context)
             except OSError as error:
-                self._troubles[switch, text] = error.strerror or str(error)
+                self.troubles[switch, text] = error.strerror or str(error)
             else:
-                self._troubles.pop((switch, text), None)
+                self.troubles.pop((switch, text), None)
                 try:
                     ended = self._attach(channel, switch, text, "controller").result()
                 except (LabError, OSError) as error:
                     if self._lab.closed:
                         return
                     # Out of descriptors, mostly: a moment later there may be some.
-                    self._troubles[switch, text] = str(error)
+                    self.troubles[switch, text] = str(error)
                 else:
                     pause_s = _SHORTEST_PAUSE_S
-                    self._troubles[switch, text] = channel.why or str(ended["ended"])
+                    self.troubles[switch, text] = channel.why or str(ended["ended"])
             self._ended.wait(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

@@ -41,7 +41,7 @@ class SwitchPort:
     Parameters
     ----------
     number, name, mac
-        As the switch tells them.
+        As the switch reports them.
     up
         Whether its link is up.
     rate_bps

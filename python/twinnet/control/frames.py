@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 __all__ = [
     "ARP",
-    "BROADCAST",
     "IPV4",
     "IPV6",
     "ArpPacket",
@@ -22,7 +21,6 @@ __all__ = [
 ARP = 0x0806
 IPV4 = 0x0800
 IPV6 = 0x86DD
-BROADCAST = "ff:ff:ff:ff:ff:ff"
 _VLANS = (0x8100, 0x88A8)
 _ARP_REQUEST, _ARP_REPLY = 1, 2
 _ARP = struct.Struct("!HHBBH6s4s6s4s")

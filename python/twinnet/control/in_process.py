@@ -1,4 +1,4 @@
-"""An in-process controller while a lab runs: its sessions with switches, and its timers. It is told the time."""
+"""An in-process controller while a lab runs: its sessions with switches, and its timers. It is given the time."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class InProcess:
             self._changed.notify_all()
 
     def wait_served(self, switches: Iterable[str], timeout_s: float) -> bool:
-        """Wait until what the controller told `switches` on joining has taken effect; return whether it has within
+        """Wait until what the controller sent `switches` on joining has taken effect; return whether it has within
         `timeout_s` seconds."""
         wanted = set(switches)
         with self._changed:

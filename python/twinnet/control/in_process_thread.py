@@ -16,7 +16,8 @@ from twinnet.control.controller import Controller
 from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.errors import LabError
 from twinnet.lab_process.pending_reply import PendingReply
-from twinnet.lab_process.requests import EndedReply, LabRequests
+from twinnet.lab_process.replies import EndedReply
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["InProcessThread"]
 

@@ -40,7 +40,7 @@ class LinkDiscovery(Controller):
 
     def __init__(self, interval: str = "5 s") -> None:
         if run_time_ps(interval, "interval") < 10**12:
-            raise BadValue(f"the interval is {interval!r}; LLDP tells times in seconds", "give 1 s or more")
+            raise BadValue(f"the interval is {interval!r}; LLDP gives times in seconds", "give 1 s or more")
         self._interval = interval
         self._hold_s = max(3, round(3 * run_time_ps(interval, "interval") / 1e12))
         self._seen: dict[Place, tuple[Place, float]] = {}
@@ -74,8 +74,8 @@ class LinkDiscovery(Controller):
         """Note where a frame of LLDP came in, or where a host is."""
         here = Place(event.switch.name, event.in_port)
         if event.eth_type == LLDP:
-            told = PortAdvertisement.parse(event.data)
-            there = None if told is None else self._place(told)
+            advertised = PortAdvertisement.parse(event.data)
+            there = None if advertised is None else self._place(advertised)
             if there is not None and there != here:
                 self._seen[there] = (here, self.now)
                 self._hosts = {mac: place for mac, place in self._hosts.items() if place not in (here, there)}
@@ -104,12 +104,12 @@ class LinkDiscovery(Controller):
         Parameters
         ----------
         source, target
-            Their hardware addresses, or IPv4 addresses that ARP has told.
+            Their hardware addresses, or IPv4 addresses that ARP has shown.
 
         Raises
         ------
         BadValue
-            One of them has not been seen, there is no way between them, or a switch tells no rate of a port.
+            One of them has not been seen, there is no way between them, or a switch gives no rate of a port.
         """
         begin, end = self._where(source), self._where(target)
         found = [self._counted(begin, "received")]
@@ -138,7 +138,7 @@ class LinkDiscovery(Controller):
     def _counted(self, place: Place, direction: Literal["sent", "received"]) -> CountedLink:
         rate = self.switches[place.switch].ports[place.port].rate_bps
         if not rate:
-            raise BadValue(f"{place.switch} tells no rate of its port {place.port}", "give the link a rate")
+            raise BadValue(f"{place.switch} reports no rate of its port {place.port}", "give the link a rate")
         return CountedLink(place.switch, place.port, direction, float(rate))
 
     def _where(self, host: str) -> Place:
@@ -147,10 +147,10 @@ class LinkDiscovery(Controller):
             raise BadValue(f"no host {host!r} has been seen", "name a hardware or IPv4 address that has sent frames")
         return place
 
-    def _place(self, told: PortAdvertisement) -> Place | None:
+    def _place(self, advertised: PortAdvertisement) -> Place | None:
         for switch in self.switches.values():
-            if switch.dpid == told.dpid and told.port in switch.ports:
-                return Place(switch.name, told.port)
+            if switch.dpid == advertised.dpid and advertised.port in switch.ports:
+                return Place(switch.name, advertised.port)
         return None
 
     def _is_between_switches(self, place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""Controllers on the virtual clock. Time stands still while a controller has been told something and owes an answer.
+"""Controllers on the virtual clock. Time stands still while a controller has been given something and owes an answer.
 
 At each moment: (1) all events of the network happen; (2) what the switches have to say goes to their controllers, one
 connection after the other in the order of the switches in the description, and each controller is done before the next

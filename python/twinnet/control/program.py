@@ -11,11 +11,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import IO
 
 from twinnet.errors import BadValue, NotAvailable
 
-__all__ = ["ControllerProgram"]
+__all__ = ["ControllerProgram", "end_of"]
 
 _PATIENCE_S = 5.0
 _LAST_BYTES = 4000
@@ -112,9 +112,7 @@ class ControllerProgram:
 
     def last_words(self) -> str:
         """Return the end of what it wrote."""
-        size = os.fstat(self._output.fileno()).st_size
-        text = os.pread(self._output.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES))
-        return text.decode(errors="replace").strip()
+        return end_of(self._output)
 
     def stop(self) -> None:
         """End it: by SIGTERM, and after 5 s by SIGKILL, with all processes of its group."""
@@ -130,7 +128,12 @@ class ControllerProgram:
     def __enter__(self) -> ControllerProgram:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def end_of(output: IO[bytes]) -> str:
+    """Return the end of what was written to the file `output`."""
+    size = os.fstat(output.fileno()).st_size
+    text = os.pread(output.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES))
+    return text.decode(errors="replace").strip()

@@ -14,8 +14,6 @@ from twinnet.errors import LabError
 
 __all__ = ["Session"]
 
-_OF13 = 4
-
 
 class Session:
     """The controller's end of a connection.
@@ -31,7 +29,7 @@ class Session:
     wake
         Called when bytes are there to be sent.
     served
-        Called with the switch's name when what the controller told it on joining has taken effect.
+        Called with the switch's name when what the controller sent it on joining has taken effect.
     """
 
     def __init__(

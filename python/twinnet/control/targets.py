@@ -17,7 +17,7 @@ _TARGET = re.compile(r"(?P<over>tcp|ssl):(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\
 _LISTEN = re.compile(r"p(?P<over>tcp|ssl):(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
 
 PROTOCOLS = ("OpenFlow10", "OpenFlow13")
-"""The versions that a switch speaks unless it is told otherwise, by the names that ``ovs-vsctl`` has for them."""
+"""The versions that a switch speaks unless it is set otherwise, by the names that ``ovs-vsctl`` has for them."""
 
 
 @dataclass(frozen=True)

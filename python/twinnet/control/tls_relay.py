@@ -42,10 +42,10 @@ def handshake(sock: socket.socket, context: ssl.SSLContext, server_side: bool = 
         return context.wrap_socket(sock, server_side=server_side)
     except OSError as error:
         sock.close()
-        raise TlsFailed(_told(error)) from None
+        raise TlsFailed(_in_words(error)) from None
 
 
-def _told(error: OSError) -> str:
+def _in_words(error: OSError) -> str:
     """Describe the error in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
@@ -131,14 +131,14 @@ class TlsRelay:
             # A side that refuses us says why before it closes, and that may be here still.
             try:
                 self._secure.recv(1)
-            except ssl.SSLError as told:
-                if "ALERT" in (told.reason or ""):
-                    error = told
+            except ssl.SSLError as alert:
+                if "ALERT" in (alert.reason or ""):
+                    error = alert
             except OSError:
                 pass
         if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):
             return _CLOSED
-        return _told(error)
+        return _in_words(error)
 
 
 class _Way:
@@ -151,7 +151,7 @@ class _Way:
         self._piece = b""
 
     def move(self, wanted: dict[socket.socket, int]) -> bool:
-        """Pass on what can be passed on now, and return whether anything was; otherwise `wanted` tells what to wait
+        """Pass on what can be passed on now, and return whether anything was; otherwise `wanted` says what to wait
         for."""
         at, events = self.source, select.POLLIN
         try:

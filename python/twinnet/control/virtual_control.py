@@ -9,6 +9,7 @@ from typing import Any
 
 from twinnet.control.choice import APP_TARGET, ControllerChoice
 from twinnet.control.controller import Controller
+from twinnet.control.in_guest import GuestController, GuestPrograms
 from twinnet.control.in_process import ChangeQueue, InProcess
 from twinnet.control.lockstep import ControlledLab, InProcessEndpoint, Lockstep
 from twinnet.control.lockstep_socket import SocketEndpoint
@@ -39,6 +40,13 @@ class VirtualControl:
         The program that the lab has started as a controller.
     change_queue
         By which the controller in this process changes queues.
+    programs
+        The programs of real hosts, where there are any.
+
+    Attributes
+    ----------
+    troubles
+        The reasons why connections failed or ended, by switch and target.
     """
 
     def __init__(
@@ -49,15 +57,22 @@ class VirtualControl:
         controller: Controller | None,
         program: ControllerProgram | None,
         change_queue: ChangeQueue | None = None,
+        programs: GuestPrograms | None = None,
     ) -> None:
         self._lab = lab
         self._lockstep = Lockstep(lab)
-        self._troubles: dict[tuple[str, str], str] = {}
+        self.troubles: dict[tuple[str, str], str] = {}
         self._runtime: InProcess | None = None
         self._in_process: InProcessEndpoint | None = None
         self._sockets: dict[str, SocketEndpoint] = {}
+        self._guest: GuestController | None = None
         self._now_ps = 0
         try:
+            if choice is not None and choice.host is not None and choice.run is not None and programs is not None:
+                self._guest = GuestController(programs, choice.host, choice.run, choice.target, self._note)
+                for node in spec["nodes"]:
+                    if node["kind"] == "switch" and choice.target in node.get("controllers", ()):
+                        self._guest.prepare(node["name"])
             if controller is not None:
                 self._runtime = InProcess(controller, spec, lambda: self._now_ps, change_queue=change_queue)
             for node in spec["nodes"]:
@@ -86,6 +101,11 @@ class VirtualControl:
             self._in_process = self._in_process or InProcessEndpoint(self._runtime)
             self._lockstep.add(connection, self._in_process)
             return
+        if self._guest is not None and choice is not None and choice.target == target:
+            connection = self._lab.open_control(switch, target)
+            self._guest.connect(switch, connection)
+            self._lockstep.add(connection, self._guest)
+            return
         endpoint = self._sockets.get(target)
         if endpoint is None:
             if choice is not None and choice.target == target:
@@ -100,21 +120,17 @@ class VirtualControl:
             self._lockstep.add(connection, endpoint)
 
     def _note(self, switch: str, target: str, why: str) -> None:
-        self._troubles[switch, target] = why
+        self.troubles[switch, target] = why
         warnings.warn(
             f"{switch} has lost its controller {target}: {why}; it goes on by its fail mode",
             ControllerWarning,
             stacklevel=2,
         )
 
-    def trouble(self, switch: str, target: str) -> str | None:
-        """Return why the connection of `switch` to `target` failed or ended; ``None``: no trouble."""
-        return self._troubles.get((switch, target))
-
     @property
-    def troubles(self) -> Mapping[tuple[str, str], str]:
-        """The reasons why connections failed or ended, by switch and target."""
-        return dict(self._troubles)
+    def in_guest(self) -> GuestController | None:
+        """The controller that runs in a host of the network."""
+        return self._guest
 
     @property
     def next_timer_ps(self) -> int | None:

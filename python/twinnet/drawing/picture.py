@@ -19,20 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "MOST_LIVE_NODES",
     "MOST_NODES",
     "DrawnLink",
     "DrawnNode",
     "Line",
     "Picture",
     "arranged",
+    "line_in_words",
     "picture_of",
-    "told_of_line",
 ]
 
 FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
 """The formats in which a picture can be saved."""
 MOST_NODES = 500
 """The most nodes of a picture: more could not be told apart."""
+MOST_LIVE_NODES = 2_000
+"""The most nodes of a page in the browser, where the reader looks closer."""
 _MOST_LABELS = 40
 _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
 
@@ -64,7 +67,7 @@ class Line:
 
     a: str
     b: str
-    told: str
+    settings: str
     up: bool
 
 
@@ -146,8 +149,8 @@ class Picture:
         return self.svg()
 
 
-def picture_of(network: Network) -> Picture:
-    """Return the picture of `network`.
+def picture_of(network: Network, most: int = MOST_NODES, chosen: Mapping[str, Place] | None = None) -> Picture:
+    """Return the picture of `network`, which has `most` nodes at most; those in `chosen` stand there.
 
     Raises
     ------
@@ -155,15 +158,21 @@ def picture_of(network: Network) -> Picture:
         It has no nodes, or so many that they could not be told apart.
     """
     nodes = {name: (kind_of(node), _note(node)) for name, node in network.nodes.items()}
-    links = [Line(link.a.node, link.b.node, _told(link), link.up) for link in network.links]
-    return arranged(nodes, links)
+    links = [Line(link.a.node, link.b.node, _words_beside(link), link.up) for link in network.links]
+    return arranged(nodes, links, most, chosen)
 
 
-def arranged(parts: Mapping[str, tuple[str, str]], lines: Sequence[Line]) -> Picture:
-    """Return the picture of nodes, by name with kind and note, and of the lines between them."""
-    if not 1 <= len(parts) <= MOST_NODES:
+def arranged(
+    parts: Mapping[str, tuple[str, str]],
+    lines: Sequence[Line],
+    most: int = MOST_NODES,
+    chosen: Mapping[str, Place] | None = None,
+) -> Picture:
+    """Return the picture of nodes, by name with kind and note, and of the lines between them; nodes in `chosen` stand
+    there, others where the shape of the network puts them."""
+    if not 1 <= len(parts) <= most:
         raise BadValue(
-            f"a network of {len(parts)} nodes cannot be drawn; allowed are 1 to {MOST_NODES}",
+            f"a network of {len(parts)} nodes cannot be drawn; allowed are 1 to {most}",
             "draw a smaller one of the same shape",
         )
     neighbours: dict[str, list[str]] = {name: [] for name in parts}
@@ -171,12 +180,13 @@ def arranged(parts: Mapping[str, tuple[str, str]], lines: Sequence[Line]) -> Pic
         neighbours[line.a].append(line.b)
         neighbours[line.b].append(line.a)
     places = placed(neighbours, [name for name, (kind, _) in parts.items() if kind not in ("switch", "router")])
+    places |= chosen or {}
     nodes = tuple(DrawnNode(name, kind, places[name], note) for name, (kind, note) in parts.items())
-    told = [line.told for line in lines]
-    common, count = Counter(told).most_common(1)[0] if told else ("", 0)
-    if 2 * count < len(told) or len(told) == 1:
+    texts = [line.settings for line in lines]
+    common, count = Counter(texts).most_common(1)[0] if texts else ("", 0)
+    if 2 * count < len(texts) or len(texts) == 1:
         common = ""
-    labels = ["" if one == common else one or "no limit" for one in told]
+    labels = ["" if one == common else one or "no limit" for one in texts]
     if sum(map(bool, labels)) > _MOST_LABELS:
         labels = [""] * len(labels)
     links = tuple(DrawnLink(line.a, line.b, label, line.up) for line, label in zip(lines, labels, strict=True))
@@ -192,13 +202,13 @@ def _note(node: Node) -> str:
     return node.interface if isinstance(node, Interface) else ""
 
 
-def _told(link: Link) -> str:
+def _words_beside(link: Link) -> str:
     kinds = {port.name: port.queue.discipline if port.queue is not None else "" for port in (link.a, link.b)}
-    told = told_of_line(link.ab, link.ba, kinds, "" if link.tunnel is None else str(link.tunnel))
-    return ", ".join(one for one in (link.name, told) if one)
+    settings = line_in_words(link.ab, link.ba, kinds, "" if link.tunnel is None else str(link.tunnel))
+    return ", ".join(one for one in (link.name, settings) if one)
 
 
-def told_of_line(ab: Mapping[str, Any], ba: Mapping[str, Any], kinds: Mapping[str, str], tunnel: str = "") -> str:
+def line_in_words(ab: Mapping[str, Any], ba: Mapping[str, Any], kinds: Mapping[str, str], tunnel: str = "") -> str:
     """The settings of both directions and the kinds of queues by port, "" for none, in a few words; empty where there
     are none."""
     queues = [f"{kind} queue at {port}" for port, kind in kinds.items() if kind]

@@ -1,7 +1,8 @@
 """Positions of the nodes of a network in its picture.
 
 Nodes that one link leads to hang from their neighbour. The rest, the core, is placed by its shape: a row, a tree,
-levels by their distance from the hosts (a fat tree), or a circle (a mesh). Places are in cells: x to the right, y down.
+levels by their distance from the hosts (a fat tree), or a circle (a ring, a full mesh). A core of another shape is
+placed by force, with a seed: the same network has the same picture. Places are in cells: x to the right, y down.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
 
 __all__ = ["Neighbours", "Place", "placed"]
 
@@ -16,7 +18,10 @@ Place = tuple[float, float]
 Neighbours = Mapping[str, Sequence[str]]
 
 _MOST_IN_A_ROW = 16
+_MOST_ACROSS = 100
+"""A tree that would be wider is packed."""
 _GAP = 1.0
+_SEED = 1
 
 
 def placed(neighbours: Neighbours, leaves_of_choice: Iterable[str] = ()) -> dict[str, Place]:
@@ -85,6 +90,8 @@ def _component(names: Sequence[str], neighbours: Neighbours, hosts: set[str]) ->
     levels = _distances(bearing, inside) if bearing else {}
     if len(set(levels.values())) > 1:
         return _levels(core, levels, hanging)
+    if len(set(map(len, inside.values()))) > 1:
+        return _by_force(inside, hanging)
     return _circle(core, hanging)
 
 
@@ -138,6 +145,8 @@ def _tree(inside: Neighbours, hanging: Neighbours) -> dict[str, Place]:
         name = waiting.pop()
         order.append(name)
         waiting += reversed([other for other in inside[name] if depths[other] > depths[name]])
+    if sum(min(len(leaves), _MOST_IN_A_ROW) for leaves in hanging.values()) > _MOST_ACROSS:
+        return _packed(order, depths, inside, hanging)
     spans: dict[str, list[float]] = {name: [] for name in inside}
     for name in order:
         if not [other for other in inside[name] if depths[other] > depths[name]]:
@@ -156,6 +165,29 @@ def _tree(inside: Neighbours, hanging: Neighbours) -> dict[str, Place]:
                 free += width + 0.3
         places[name] = (sum(spans[name]) / 2, 1.2 * depths[name])
     return places
+
+
+def _packed(
+    order: Sequence[str], depths: Mapping[str, int], inside: Neighbours, hanging: Neighbours
+) -> dict[str, Place]:
+    """A tree that would be far too wide: what is below a node is a block of rows under it, about twice as wide as high.
+    `order` has parents before their children."""
+    blocks: dict[str, dict[str, Place]] = {}
+    for name in reversed(order):
+        below = [blocks.pop(other) for other in inside[name] if depths[other] > depths[name]]
+        below += [{leaf: (0.0, 0.0)} for leaf in hanging[name]]
+        sizes = [(max(x for x, _ in one.values()) + 1, max(y for _, y in one.values()) + 1) for one in below]
+        wide = max(math.sqrt(2 * sum(width * height for width, height in sizes)), *(width for width, _ in sizes), 1.0)
+        places: dict[str, Place] = {}
+        left, top, high, right = 0.0, 1.0, 0.0, 1.0
+        for one, (width, height) in zip(below, sizes, strict=True):
+            if left > 0 and left + width > wide:
+                left, top, high = 0.0, top + high, 0.0
+            places |= {node: (x + left, y + top) for node, (x, y) in one.items()}
+            left, high = left + width, max(high, height)
+            right = max(right, left)
+        blocks[name] = places | {name: ((right - 1) / 2, 0.0)}
+    return blocks[order[0]]
 
 
 def _levels(core: Sequence[str], levels: Mapping[str, int], hanging: Neighbours) -> dict[str, Place]:
@@ -190,3 +222,34 @@ def _circle(core: Sequence[str], hanging: Neighbours) -> dict[str, Place]:
             turned = angle + (spread * (2 * place / (len(leaves) - 1) - 1) if len(leaves) > 1 else 0.0)
             places[leaf] = ((radius + 1.1) * math.cos(turned), (radius + 1.1) * math.sin(turned))
     return places
+
+
+def _by_force(inside: Neighbours, hanging: Neighbours) -> dict[str, Place]:
+    """The core as Fruchterman and Reingold (1991) place it; hosts where their switch has most room."""
+    import networkx
+
+    graph = networkx.Graph({name: list(others) for name, others in inside.items()})
+    drawn = networkx.spring_layout(graph, seed=_SEED)
+    found: dict[str, Place] = {name: (float(x), float(y)) for name, (x, y) in drawn.items()}
+    nearest = min(math.dist(found[one], found[other]) for one, other in combinations(found, 2))
+    # Two nodes that are as good as in one place shall not make the whole picture small.
+    stretch = (2.0 if any(hanging.values()) else 1.4) / max(nearest, 0.5 / math.sqrt(len(found)))
+    found = {name: (stretch * x, stretch * y) for name, (x, y) in found.items()}
+    for name, others in inside.items():
+        x, y = found[name]
+        angles = sorted(math.atan2(found[other][1] - y, found[other][0] - x) for other in others)
+        gap, begin = max((end - start, start) for start, end in pairwise([*angles, angles[0] + 2 * math.pi]))
+        found |= _around((x, y), begin + gap / 2, min(gap / 4, 0.8), hanging[name])
+    return found
+
+
+def _around(place: Place, angle: float, spread: float, leaves: Sequence[str]) -> dict[str, Place]:
+    """Places of `leaves` beside `place`, in the direction `angle` and up to `spread` to both of its sides."""
+    turned = [
+        angle + (spread * (2 * at / (len(leaves) - 1) - 1) if len(leaves) > 1 else 0.0) for at in range(len(leaves))
+    ]
+    radius = 1.1 * max(1.0, len(leaves) / 4)
+    return {
+        leaf: (place[0] + radius * math.cos(one), place[1] + radius * math.sin(one))
+        for leaf, one in zip(leaves, turned, strict=True)
+    }

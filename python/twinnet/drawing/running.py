@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinnet.drawing.picture import Line, Picture, arranged, told_of_line
+from twinnet.drawing.picture import MOST_NODES, Line, Picture, arranged, line_in_words
+from twinnet.drawing.placing import Place
 
 __all__ = ["picture_of_running"]
 
 Row = Mapping[str, Any]
 
 
-def picture_of_running(nodes: Mapping[str, Row], built: Sequence[Row], now: Sequence[Row]) -> Picture:
+def picture_of_running(
+    nodes: Mapping[str, Row],
+    built: Sequence[Row],
+    now: Sequence[Row],
+    most: int = MOST_NODES,
+    chosen: Mapping[str, Place] | None = None,
+) -> Picture:
     """Return the picture of a running lab.
 
     Parameters
@@ -21,6 +28,10 @@ def picture_of_running(nodes: Mapping[str, Row], built: Sequence[Row], now: Sequ
         Its nodes by name and its links as they were built, in the form of the lab protocol (``describe``).
     now
         Its links as they are now (``links``), in the same order.
+    most
+        The most nodes that it may have.
+    chosen
+        The places of nodes that somebody chose.
 
     Raises
     ------
@@ -28,7 +39,7 @@ def picture_of_running(nodes: Mapping[str, Row], built: Sequence[Row], now: Sequ
         It has so many nodes that they could not be told apart.
     """
     parts = {name: (_kind(node), _note(node)) for name, node in nodes.items()}
-    return arranged(parts, [_line(nodes, *link) for link in zip(built, now, strict=True)])
+    return arranged(parts, [_line(nodes, *link) for link in zip(built, now, strict=True)], most, chosen)
 
 
 def _kind(node: Row) -> str:
@@ -49,5 +60,5 @@ def _line(nodes: Mapping[str, Row], built: Row, now: Row) -> Line:
     ports = (nodes[end["node"]]["ports"][end["port"]] for end in ends)
     queues = {str(port["name"]): str(port["queue"]["kind"]) if port.get("queue") else "" for port in ports}
     there, back = now["ab"], now["ba"]
-    told = told_of_line(there["config"], back["config"], queues)
-    return Line(ends[0]["node"], ends[1]["node"], told, bool(there["up"] and back["up"]))
+    settings = line_in_words(there["config"], back["config"], queues)
+    return Line(ends[0]["node"], ends[1]["node"], settings, bool(there["up"] and back["up"]))

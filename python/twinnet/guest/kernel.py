@@ -63,6 +63,7 @@ _NEEDED_OPTIONS = {
 }
 _NEEDED_PARAMETERS = {
     "rngseed=": "a seed of its random numbers",
+    "    RNDCLEARPOOL": "random numbers that begin anew when the hosts are built",
     "ttcost=": "a cost of clock readings",
     "ttsyscall=": "a cost of system calls",
 }

@@ -26,7 +26,7 @@ def install(given: Path, waiting: Callable[[], None]) -> Kernel:
     Parameters
     ----------
     given
-        An executable, or a wheel, which is told by its content.
+        An executable, or a wheel, which is known by its content.
     waiting
         Called when another process has to end first.
 

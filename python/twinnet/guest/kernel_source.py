@@ -77,8 +77,8 @@ class KernelSource:
             command = ["tar", "-x", *self._compression(), "-C", str(into), *_excludes()]
             unpacking = subprocess.run(command, stdin=stream, capture_output=True)
         if unpacking.returncode != 0:
-            told = unpacking.stderr.decode(errors="replace").strip().splitlines()
-            raise BadFile(f"{self.path} cannot be unpacked: {told[0] if told else 'tar failed'}", _WHAT_IS_TAKEN)
+            words = unpacking.stderr.decode(errors="replace").strip().splitlines()
+            raise BadFile(f"{self.path} cannot be unpacked: {words[0] if words else 'tar failed'}", _WHAT_IS_TAKEN)
         # Archives hold one folder; a source folder is at the top.
         tops = [into, *sorted(into.iterdir())]
         top = next((one for one in tops if (one / "arch" / "um" / "Kconfig").is_file()), None)

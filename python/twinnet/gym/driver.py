@@ -59,13 +59,13 @@ class Driven(CongestionControl):
         self._delivered = self._lost = self._congested = 0
         self._round_trips: list[float] = []
 
-    def acknowledged(self, told: Acknowledgement) -> None:
-        """Count what TCP tells."""
-        self._delivered += told.delivered
-        self._lost += told.lost
-        self._least = told.least_round_trip_s
-        if told.round_trip_s is not None:
-            self._round_trips.append(told.round_trip_s)
+    def acknowledged(self, acknowledgement: Acknowledgement) -> None:
+        """Count what TCP reports."""
+        self._delivered += acknowledgement.delivered
+        self._lost += acknowledgement.lost
+        self._least = acknowledgement.least_round_trip_s
+        if acknowledgement.round_trip_s is not None:
+            self._round_trips.append(acknowledgement.round_trip_s)
 
     def congested(self, why: Literal["loss", "mark", "timeout"], in_flight: int, now_s: float) -> None:
         """Count it; the window stays."""
@@ -75,9 +75,9 @@ class Driven(CongestionControl):
         """Return what happened since the last reading."""
         trips = self._round_trips
         mean_s = sum(trips) / len(trips) if trips else None
-        told = Driving(self._delivered, self._lost, self._congested, mean_s, self._least)
+        driving = Driving(self._delivered, self._lost, self._congested, mean_s, self._least)
         self._begin()
-        return told
+        return driving
 
 
 class Driver:

@@ -112,7 +112,7 @@ class LabEnv(gymnasium.Env[Observation, Action], ABC):
         Returns
         -------
         tuple
-            The first observation, and what :meth:`info` tells.
+            The first observation, and what :meth:`info` returns.
         """
         super().reset(seed=seed, options=options)
         self.close()

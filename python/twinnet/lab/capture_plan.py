@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from twinnet.errors import BadQuantity, BadValue
-from twinnet.ranges import counting_interval_ps
+from twinnet.ranges import counting_interval_ps, is_whole
 from twinnet.units import Size, format_size, size_bytes
 
 __all__ = ["CapturePlan"]
@@ -110,7 +110,7 @@ def _ring_spec(ring: object) -> dict[str, Any]:
         )
     files, full = pair[0], str(pair[1])
     least, most = _RING_FILES
-    if isinstance(files, bool) or not isinstance(files, int) or not least <= files <= most:
+    if not is_whole(files, least, most):
         raise BadValue(f"the ring has {files!r} files; allowed are {least} to {most}")
     if re.search(r"[0-9.\s](?:[kKMGT]i?)?B\s*\Z", full):
         return {"files": files, "bytes": _file_bytes(full, "ring"), "duration_ps": None}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
+from twinnet.control.in_guest import GuestController
 from twinnet.control.in_process import ChangeQueue
 from twinnet.control.in_process_thread import InProcessThread
 from twinnet.control.program import ControllerProgram
@@ -60,6 +61,8 @@ class LabControllers:
     choice
         The controller of the switches that name none; ``None``: there is none. One for this process is made now, so
         that one that cannot be made is known before anything is built.
+    in_guest
+        Whether hosts are real and live in a guest, so that one of them can run it.
 
     Attributes
     ----------
@@ -67,13 +70,14 @@ class LabControllers:
         The controller in this process; ``None``: none is.
     """
 
-    def __init__(self, choice: ControllerChoice | None) -> None:
+    def __init__(self, choice: ControllerChoice | None, in_guest: bool = False) -> None:
+        self._in_guest = in_guest and choice is not None and choice.host is not None
         self._network_target = choice.target if choice is not None else None
-        self._choice = choice.at_free_port() if choice is not None else None
+        self._choice = choice.at_free_port(self._in_guest) if choice is not None else None
         self.controller: Controller | None = (
             choice.factory() if choice is not None and choice.factory is not None else None
         )
-        self._program: ControllerProgram | None = None
+        self._program: ControllerProgram | GuestController | None = None
         self._dialling: Dialling | None = None
         self._thread: InProcessThread | None = None
         self._virtual: VirtualControl | None = None
@@ -109,18 +113,20 @@ class LabControllers:
             )
         if not any(node.get("controllers") for node in spec["nodes"]):
             return
-        self.start_program()
+        beside = None if self._in_guest else self.start_program()
         try:
+            programs = lab.programs if self._in_guest else None
             self._virtual = VirtualControl(
-                lab, spec, self._choice, self.controller, self._program, queue_changer(lab, spec)
+                lab, spec, self._choice, self.controller, beside, queue_changer(lab, spec), programs
             )
+            self._program = self._virtual.in_guest or beside
         except BaseException:
             self.end()
             raise
         lab.control = self._virtual
 
-    def start_program(self) -> None:
-        """Start the program that is the controller, where there is one.
+    def start_program(self) -> ControllerProgram | None:
+        """Start the program that is the controller, where there is one, and return it.
 
         Raises
         ------
@@ -129,13 +135,14 @@ class LabControllers:
         """
         choice = self._choice
         if choice is None or choice.run is None:
-            return
+            return None
         if answers(parse_target(choice.target)):
             raise NotAvailable(
                 f"a controller is to be started at {choice.target}, and another program listens there already",
                 "end that, or have a free port chosen: write {port} in run, and leave connect away",
             )
-        self._program = ControllerProgram(choice.run).start()
+        self._program = program = ControllerProgram(choice.run).start()
+        return program
 
     def check(self) -> None:
         """Raise what the controller in this process has raised, if it has."""
@@ -145,10 +152,10 @@ class LabControllers:
     def check_program(self) -> None:
         """Raise `NotAvailable` when the program that the lab has started as its controller has ended."""
         if self._program is not None and not self._program.running:
-            told = self.program_end()
-            if "osken-manager: No such file" in told:
-                raise NotAvailable(told, "os-ken 4 has no osken-manager: have the application start itself and run it")
-            raise NotAvailable(told, "run it by hand to see what is wrong")
+            end = self.program_end()
+            if "osken-manager: No such file" in end:
+                raise NotAvailable(end, "os-ken 4 has no osken-manager: have the application start itself and run it")
+            raise NotAvailable(end, "run it by hand to see what is wrong")
 
     def program_end(self) -> str:
         """Return how the program has ended that the lab has started, and what it wrote last; empty while it runs, or
@@ -187,33 +194,26 @@ class LabControllers:
 
     def trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
-        why = self._trouble_of_connection(switch, target)
         own = self._choice is not None and target == self._choice.target
+        why = self._thread.trouble(switch) if own and self._thread is not None else self.troubles.get((switch, target))
         if why is None or not own or self._program is None or self._program.running:
             return why
         said = self._program.last_words().splitlines()
         status = f"its program has ended with status {self._program.status}"
         return f"{status}: {said[-1].strip()}" if said else status
 
-    def _trouble_of_connection(self, switch: str, target: str) -> str | None:
-        if self._virtual is not None:
-            return self._virtual.trouble(switch, target)
-        if self._thread is not None and self._choice is not None and target == self._choice.target:
-            return self._thread.trouble(switch)
-        return self._dialling.trouble(switch, target) if self._dialling is not None else None
-
     def pauses(self, reset: bool) -> Mapping[str, int]:
         """Return the longest pause of the controller in this process, as the record of fidelity has it; nothing where
         there is none. With `reset` it is forgotten."""
         if self._thread is None:
             return {}
-        told = {"longest_pause_ps": round(self._thread.longest_pause_s * 1e12)}
+        pauses = {"longest_pause_ps": round(self._thread.longest_pause_s * 1e12)}
         if reset:
             self._thread.longest_pause_s = 0.0
-        return told
+        return pauses
 
     def end(self) -> BaseException | None:
-        """End them; returns what the controller in this process has raised, if it has and nobody was told."""
+        """End them; returns what the controller in this process has raised, if it has and nobody has heard of it."""
         if self._dialling is not None:
             self._dialling.end()
         if self._virtual is not None:

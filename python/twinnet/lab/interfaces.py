@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinnet.errors import LabError, NotAvailable
+from twinnet.errors import LabError
+from twinnet.lab_process.compiled_part import require_compiled_part
 from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["RealInterfaces"]
@@ -42,12 +43,9 @@ class RealInterfaces:
         wanted = [node for node in nodes if node["kind"] == "interface" and node["ports"]]
         if not wanted:
             return opened
-        try:
-            from twinnet import _core
-        except ImportError as error:
-            raise NotAvailable(
-                f"the compiled part of twinnet cannot be loaded ({error})", "install it again with: pip install ."
-            ) from None
+        require_compiled_part()
+        from twinnet import _core
+
         for node in wanted:
             try:
                 packet, watch, index, mtu = _core.open_interface(node["interface"])

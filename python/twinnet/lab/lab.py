@@ -3,52 +3,56 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable, TimeLimit
+from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
 from twinnet.guest import needed
+from twinnet.lab.app_starter import AppStarter
+from twinnet.lab.attached_job import AttachedJob
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
+from twinnet.lab.following import Packet, Way, follow
 from twinnet.lab.interfaces import RealInterfaces
+from twinnet.lab.joining import wait_until_joined
 from twinnet.lab.live_page import LivePage
+from twinnet.lab.notebook import notebook_part, notebook_widget
+from twinnet.lab.own_of_hosts import commands_of, limit_programs, look_for_images, refuse_own
 from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, LabSwitch, Layout
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab.virtual_programs import guest_settings
-from twinnet.lab_process.connection import connect
+from twinnet.lab.virtual_service import VirtualService
+from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, start_job
-from twinnet.lab_process.pending_reply import PendingReply
 from twinnet.lab_process.process import LabProcess
-from twinnet.lab_process.requests import FinishedReply, InterfaceRow, JobRow, LabRequests, LinkRow, PortRow, TunnelRow
+from twinnet.lab_process.replies import InterfaceRow, JobRow, LinkRow, PortRow, TunnelRow
+from twinnet.lab_process.requests import LabRequests
 from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.names_of_mininet import AnswersToMininet
 from twinnet.network.network import Network
 from twinnet.open_vswitch import Instance
 from twinnet.open_vswitch.programs import HOST as OPEN_VSWITCH
+from twinnet.qos.queue import Queue
 from twinnet.ranges import moment_ps
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.flow_report import AppReport
-from twinnet.traffic import application, congestion
 from twinnet.traffic.app import App, Flow
-from twinnet.traffic.own_code import brought
 from twinnet.units import Duration, Size, duration_ps, format_duration
 
-__all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab", "LabInfo", "attach", "labs"]
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
+
+__all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab"]
 
 _STOP_PATIENCE_S = 10.0
-_LOOK_S = 0.2
-"""Seconds between checks that the controller program still runs, while the lab waits for it."""
 _SHORTEST_SAMPLE_PS = 1_000_000
 
 
@@ -62,7 +66,8 @@ class Lab(AnswersToMininet):
     network
         What to build; ``None`` for a lab that another process built (:func:`twinnet.lab.attach`).
     name
-        The name under which other terminals find it; twinnet chooses one when you give none.
+        The name under which other terminals find it. When you give none, twinnet chooses one on the wall clock, and
+        a lab on the virtual clock has none.
     interface
         ``tap``, ``veth`` or ``auto``; on the wall clock only.
     clock
@@ -88,8 +93,10 @@ class Lab(AnswersToMininet):
     clock
         ``wall``, ``virtual`` or ``real``.
     started
-        What the lab told when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
+        What the lab said when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
         ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``.
+    queues_given
+        The queues that this process has given to ports while the lab ran, by interface.
     """
 
     shares_files: bool = True
@@ -104,17 +111,15 @@ class Lab(AnswersToMininet):
         seed: int | None = None,
         static_neighbours: bool = False,
         programs: bool = False,
+        trace: Path | None = None,
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
         fabric_threads: int | Literal["auto"] | None = None,
     ) -> None:
         if interface not in ("auto", "tap", "veth"):
             raise BadValue(f"the interface is {interface!r}; allowed are 'auto', 'tap' and 'veth'")
-        if clock == "virtual" and (name is not None or interface != "auto"):
-            raise BadValue(
-                "a lab on the virtual clock has neither a name nor interfaces of the kernel",
-                "leave them away, or use net.emulate()",
-            )
+        if clock == "virtual" and interface != "auto":
+            raise BadValue("a lab on the virtual clock has no interfaces of the kernel", "leave it away")
         if clock == "virtual" and (realtime != "auto" or slip_after_ps is not None or fabric_threads is not None):
             raise BadValue(
                 "a lab on the virtual clock has neither realtime nor slip_after_ps nor fabric_threads",
@@ -128,6 +133,7 @@ class Lab(AnswersToMininet):
         self._seed = seed
         self._static_neighbours = static_neighbours
         self._programs = programs
+        self._trace = trace
         self._options = {
             "interface": interface,
             "realtime": realtime,
@@ -136,14 +142,15 @@ class Lab(AnswersToMininet):
         }
         self._connection: LabRequests | None = None
         self._process: LabProcess | None = None
+        self._groups: ControlGroups | None = None
+        self._service: VirtualService | None = None
         self._layout: Layout | None = None
         self._controllers: LabControllers | None = None
         self._open_vswitch: Instance | None = None
         self._owner = network is not None
         self._pages: list[LivePage] = []
-        self._flows = 0
-        self._receivers: dict[tuple[str, str, int], tuple[App, int]] = {}
-        self._equals: Counter[str] = Counter()
+        self._apps = AppStarter(self._owner)
+        self.queues_given: dict[str, Queue] = {}
         self.started: Mapping[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -157,11 +164,14 @@ class Lab(AnswersToMininet):
         state = "running" if self.running else "not running"
         return f"<Lab{name}{said}, {self.clock} clock, {state}>"
 
+    def _repr_html_(self) -> str:
+        return notebook_part(self)
+
     def open(self) -> Lab:
         """Build the network and start it; ``with`` does so too. All is undone when building fails."""
         if self._connection is not None or self._network is None:
             raise BadValue("the lab was started already", "make a new one with net.emulate()")
-        controllers = LabControllers(self._network.controller_choice)
+        controllers = LabControllers(self._network.controller_choice, in_guest=self._programs)
         spec = self._network.to_spec()
         controllers.place(spec)
         check_tls(spec["nodes"])
@@ -170,18 +180,35 @@ class Lab(AnswersToMininet):
         if self._static_neighbours:
             spec["static_neighbours"] = True
         if self.clock == "virtual":
-            begin_s = time.monotonic()
-            kernel = needed() if self._programs else None
-            self._connection = VirtualConnection(spec, guest_settings(kernel) if kernel is not None else None)
+            self._open_on_virtual_clock(spec, controllers)
+        else:
+            self._open_on_wall_clock(spec, controllers)
+        return self
+
+    def _open_on_virtual_clock(self, spec: dict[str, Any], controllers: LabControllers) -> None:
+        if self._programs:
+            refuse_own(spec["nodes"], "on the virtual clock")
+        begin_s = time.monotonic()
+        kernel = needed() if self._programs else None
+        guest = guest_settings(kernel) if kernel is not None else None
+        self._connection = VirtualConnection(spec, guest, self._trace)
+        self._controllers = controllers
+        try:
             controllers.start_in_lockstep(self._connection, spec)
-            self._controllers = controllers
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
-            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
-            if kernel is not None:
-                self.started = {**self.started, "kernel": kernel.version}
-            return self
+            of_kernel = {"kernel": kernel.version} if kernel is not None else {}
+            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000, **of_kernel}
+            if self._name is not None:
+                self._service = VirtualService(self._connection, self._name or None)
+                self._name = self._service.name
+        except BaseException:
+            self.stop()
+            raise
+
+    def _open_on_wall_clock(self, spec: dict[str, Any], controllers: LabControllers) -> None:
+        look_for_images(spec["nodes"])
         self._open_vswitch = Instance(spec["nodes"])
         self._controllers = controllers
         with contextlib.ExitStack() as opened:
@@ -192,23 +219,27 @@ class Lab(AnswersToMininet):
             self._process = LabProcess(self._name)
             opened.pop_all()
         self._name, self._connection = self._process.name, self._process.connection
+        self._groups = ControlGroups(self._process.pid)
         try:
             interfaces.offer_to(self._connection)
+            limit_programs(spec["nodes"], self._groups)
             started = {**self._connection.start(network=spec, options=self._options)}
             if _has_schedule(spec["links"], spec["schedule"]):
                 # Also a fabric that got it by itself: the agent is promoted with it.
                 started["realtime"] = self.promote() or bool(started.get("realtime"))
             self.started = started
             underlays.attach_to(self._connection)
-            self._controllers.start(self._connection, spec)
+            controllers.start(self._connection, spec)
             self._open_vswitch.start(self._connection)
+            for host, command in commands_of(spec["nodes"]):
+                self.start_program(host, command, (DEVNULL, DEVNULL, DEVNULL))
         except BaseException:
             underlays.close()
-            self._controllers.end()
+            controllers.end()
             self._open_vswitch.end()
             self._process.end(_STOP_PATIENCE_S)
+            self._groups.end()
             raise
-        return self
 
     @property
     def controller(self) -> Controller:
@@ -219,7 +250,7 @@ class Lab(AnswersToMininet):
 
     def wait_for_controllers(self, timeout: Duration = "10 s") -> None:
         """Wait until every switch that has controllers has agreed on a version with one of them, and what a controller
-        in this process told it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
+        in this process sent it on joining has taken effect. On the virtual clock time passes meanwhile, until nothing
         more is on its way between controllers and switches.
 
         Parameters
@@ -230,70 +261,12 @@ class Lab(AnswersToMininet):
         Raises
         ------
         TimeLimit
-            When that takes longer; the message tells of each switch that waits, and the last output of the controller
+            When that takes longer; the message names each switch that waits, and the last output of the controller
             when the lab has started it.
         NotAvailable
             At once, when the controller is a program that the lab has started and that has ended.
         """
-        nodes = self.describe()["nodes"]
-        names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
-        if self._controllers is not None:
-            self._controllers.check()
-        if self._have_joined(names, duration_ps(timeout, "timeout")):
-            return
-        self._check_program()
-        states = {name: self.switch(name).controller_state for name in names}
-        waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
-        troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
-        said = self._controllers.last_words() if self._controllers is not None else ""
-        why = f" ({'; '.join(sorted(troubles))})" if troubles else ""
-        raise TimeLimit(
-            f"after {timeout} no controller has joined {', '.join(waiting[:10])}{why}"
-            + (f"; the controller said: {said}" if said else ""),
-            "see that it runs, where it listens and which versions it speaks",
-        )
-
-    def _have_joined(self, switches: Sequence[str], timeout_ps: int) -> bool:
-        if self.clock == "virtual":
-            until_ps = self.now_ps() + timeout_ps
-            return self.connection.controllers_wait(switches=switches, until_ps=until_ps)["finished"]
-        begin_s = time.monotonic()
-        try:
-            own = [name for name in switches if self.switch(name).open_vswitch is None]
-            deadline_s = begin_s + timeout_ps / 1e12
-            joined = self.connection.controllers_wait_later(switches=own)
-            while not self._is_done(joined, deadline_s):
-                self._check_program()
-            for name in switches:
-                bridge = self.switch(name).open_vswitch
-                while bridge is not None and not bridge.wait_for_controller(time.monotonic() + _LOOK_S):
-                    self._check_program()
-                    if time.monotonic() >= deadline_s:
-                        return False
-        except TimeoutError:
-            return False
-        left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
-        if self._controllers is None or self._controllers.wait_served(switches, left_s):
-            return True
-        self._controllers.check()
-        return False
-
-    def _check_program(self) -> None:
-        """Raise `NotAvailable` when nobody will join: waiting for the rest of the time would tell nothing more."""
-        if self._controllers is not None:
-            self._controllers.check_program()
-
-    @staticmethod
-    def _is_done(request: PendingReply[FinishedReply], deadline_s: float) -> bool:
-        """Return True if `request` is answered within a moment; raises `TimeoutError` past the deadline."""
-        left_s = deadline_s - time.monotonic()
-        try:
-            request.result(max(0.0, min(left_s, _LOOK_S)))
-        except TimeoutError:
-            if left_s <= _LOOK_S:
-                raise
-            return False
-        return True
+        wait_until_joined(self, self._controllers, timeout)
 
     def check_controllers(self) -> None:
         """Raise `NotAvailable` when a switch has lost a controller, or never had it, as far as this process knows. When
@@ -322,8 +295,9 @@ class Lab(AnswersToMininet):
 
     def controller_trouble(self, switch: str, target: str) -> str | None:
         """Return why the last connection of `switch` to `target` failed or ended, as far as this process made it."""
-        told = self._controllers.trouble(switch, target) if self._controllers is not None else None
-        return told or (self._open_vswitch.trouble(switch, target) if self._open_vswitch is not None else None)
+        trouble = self._controllers.trouble(switch, target) if self._controllers is not None else None
+        relays = self._open_vswitch
+        return trouble or (relays.troubles.get((switch, target)) if relays is not None else None)
 
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric and of the agent, where we own the lab and may; return whether
@@ -335,9 +309,9 @@ class Lab(AnswersToMininet):
         wanted = self._options.get("realtime", "auto") == "auto"
         return self._process is not None and wanted and self._process.promote()
 
-    def adopt(self, connection: LabRequests) -> None:
-        """Use `connection` to a lab that runs already."""
-        self._connection = connection
+    def adopt(self, connection: LabRequests, layout: Layout | None = None) -> None:
+        """Use `connection` to a lab that runs already, with the network `layout` if it is known."""
+        self._connection, self._layout = connection, layout
 
     def stop(self) -> None:
         """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
@@ -345,6 +319,9 @@ class Lab(AnswersToMininet):
             return
         for page in self._pages:
             page.stop()
+        if self._service is not None:
+            self._service.close()
+            self._service = None
         failure = self._controllers.end() if self._controllers is not None else None
         if self._open_vswitch is not None:
             self._open_vswitch.end()
@@ -354,6 +331,8 @@ class Lab(AnswersToMininet):
                 self._connection.stop_later().result(_STOP_PATIENCE_S)
         if self._process is not None:
             self._process.end(_STOP_PATIENCE_S)
+            if self._groups is not None:
+                self._groups.end()
         else:
             self._connection.close()
         if failure is not None:
@@ -376,8 +355,8 @@ class Lab(AnswersToMininet):
     @property
     def name(self) -> str:
         """The name under which other terminals find the lab."""
-        if self.clock == "virtual":
-            raise NotAvailable("a lab on the virtual clock lives in its program and has no name", "use net.emulate()")
+        if self.clock == "virtual" and self._name is None:
+            raise NotAvailable("this lab has no name, and no other terminal finds it", "give it one: simulate(name=)")
         if self.clock == "real":
             raise NotAvailable(
                 "a lab of physical machines has no name: no other terminal finds it", "use net.emulate()"
@@ -485,6 +464,40 @@ class Lab(AnswersToMininet):
         """Return the counters of every port, in the form of the lab protocol."""
         return self.connection.ports()
 
+    def follow(
+        self,
+        source: str,
+        destination: str,
+        protocol: str = "udp",
+        *,
+        port: int = 5001,
+        source_port: int = 49152,
+        size: int = 64,
+        ip6: bool = False,
+    ) -> Way:
+        """Return the way that a packet would take now, and what each node on it would do: ``print(lab.follow("h1",
+        "h2"))``. Nothing is sent, counted or learnt.
+
+        Parameters
+        ----------
+        source, destination
+            The host that sends it, and the host or address that it is for.
+        protocol
+            ``udp``, ``tcp`` (the first segment of a connection) or ``icmp`` (an echo request).
+        port, source_port
+            The ports that it is for and from.
+        size
+            Bytes of its payload.
+        ip6
+            IPv6 where `destination` is a host.
+
+        Raises
+        ------
+        UnknownNode, BadValue, BadTopology
+            There is no such host, packet or address.
+        """
+        return follow(self, source, destination, Packet(protocol, port, source_port, size), 6 if ip6 else 4)
+
     def interfaces(self) -> list[InterfaceRow]:
         """Return how the interfaces of the machine stand that are part of the network: ``node``, ``interface`` and
         ``state`` (``up``, ``down``, ``gone``)."""
@@ -501,11 +514,11 @@ class Lab(AnswersToMininet):
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
-        nothing is ever late: the record tells how much happened, since the start."""
-        told = {**self.connection.fidelity()}
+        nothing is ever late: the record says how much happened, since the start."""
+        spec = {**self.connection.fidelity()}
         if self._controllers is not None and (pauses := self._controllers.pauses(reset)):
-            told["controllers"] = dict(pauses)
-        record = FidelityRecord.from_spec(told)
+            spec["controllers"] = dict(pauses)
+        record = FidelityRecord.from_spec(spec)
         if reset and self.clock != "virtual":
             self.connection.fidelity_reset()
         return record
@@ -550,12 +563,12 @@ class Lab(AnswersToMininet):
             )
         at_ps = self._moment_ps(at) if at is not None else None
         if isinstance(traffic, App):
-            flow = self._flow_number(traffic)
-            number = self._start(traffic, flow, at_ps, name)
+            flow = self._apps.flow_number(traffic)
+            number = self._apps.start(self, traffic, flow, at_ps, name)
             return AppHandle(self, None, number, None) if traffic.receives else AppHandle(self, number, None, flow)
         receiver = self.start_receiver(traffic.receiver)
-        flow = self._flow_number(traffic.sender)
-        return AppHandle(self, self._start(traffic.sender, flow, at_ps, name), receiver, flow)
+        flow = self._apps.flow_number(traffic.sender)
+        return AppHandle(self, self._apps.start(self, traffic.sender, flow, at_ps, name), receiver, flow)
 
     def wait(self, apps: Iterable[AppHandle], until: Duration | None = None) -> bool:
         """Wait until all of `apps` have finished, at most until the lab's time `until`; return whether they have."""
@@ -604,7 +617,8 @@ class Lab(AnswersToMininet):
         asked = CapturePlan(path, limit, snap, ring, direction)
         place = asked.open()
         try:
-            path = f"/dev/fd/{place}" if asked.stream else str(asked.path.resolve())
+            # Also for a lab that another process of ours owns.
+            path = f"/proc/{os.getpid()}/fd/{place}" if asked.stream else str(asked.path.resolve())
             where: dict[str, Any] = {"file": asked.name} if self.clock == "wall" else {"path": path}
             descriptors = () if self.clock == "virtual" else (place,)
             answer = self.connection.capture_start(port=interface, **where, **asked.settings, descriptors=descriptors)
@@ -616,7 +630,7 @@ class Lab(AnswersToMininet):
         """Begin to count what `interfaces` send, receive and drop in each `interval`, of at least a microsecond.
 
         It goes on until its ``stop()``, or until 1,048,576 intervals of all its ports together are kept; then
-        `full` of what it has read tells so.
+        `full` of what it has read says so.
         """
         for interface in interfaces:
             self.layout.port(interface)
@@ -624,35 +638,43 @@ class Lab(AnswersToMininet):
         answer = self.connection.samples_start(interval_ps=length, ports=list(interfaces))
         return PortSampler(self, answer["sampler"])
 
-    def live(self, out: str | os.PathLike[str] | None = None) -> LivePage:
+    def live(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        control: bool = False,
+        positions: str | os.PathLike[str] | None = None,
+    ) -> LivePage:
         """Serve a page that shows the lab while it runs, for a browser on this machine: open its ``address``. It ends
         with the lab, or by its ``stop()``. With `out`, all that it could show from now on is in this HTML file then,
-        which opens without twinnet.
+        which opens without twinnet, or in a table if the name ends in ``.parquet``. With `control` the page may change
+        links, queues and flows, start traffic, capture, and open shells in hosts. Nodes stand where the file
+        `positions` says; with `control`, those that are dragged are kept in it.
 
         Raises
         ------
         BadValue
-            No file can be written at `out`.
+            No file can be written at `out`, or the file `positions` has something else.
         NotAvailable
-            On another clock than the wall clock, or where the extra ``live`` is not installed.
+            On physical machines, on the virtual clock without a name, or where the extra ``live`` is not installed.
         """
-        if self.clock != "wall":
-            raise NotAvailable(
-                f"a lab on the {self.clock} clock has no live page yet", "use net.emulate(), or lab.sample() here"
-            )
-        page = LivePage(self.name, out)
+        page = LivePage(self.name, out, control, positions)
         self._pages.append(page)
         return page
 
-    def _flow_number(self, app: App) -> int | None:
-        if "flow" not in app.fields:
-            return None
-        given = app.fields["flow"]
-        if given is not None:
-            return int(given)
-        self._flows += 1
-        # Several clients of one lab choose numbers at once: the process number keeps them apart.
-        return (os.getpid() & 0xFFFF) << 16 | self._flows if not self._owner else self._flows
+    def widget(self, height: int = 640) -> AnyWidget:
+        """Return the live page for the cell of a notebook, `height` pixels high: put ``lab.widget()`` on the cell's
+        last line. It hears of the lab from the notebook's own kernel, so it needs no address and works where the
+        notebook runs on another machine. What asks the lab (flow tables, following, changes) is on the page of
+        :meth:`live` alone.
+
+        Raises
+        ------
+        BadValue
+            The height is not from 100 to 10000 pixels, or the network is too large to be drawn.
+        NotAvailable
+            On physical machines, on the virtual clock without a name, or where the extra ``notebook`` is not installed.
+        """
+        return notebook_widget(self, height)
 
     def _moment_ps(self, when: Duration) -> int:
         """The moment `when` of the lab's clock, which must not be past."""
@@ -685,61 +707,13 @@ class Lab(AnswersToMininet):
         connection = self.connection
         if isinstance(connection, VirtualConnection) and connection.programs is not None:
             fields = {"env": dict(env) if env is not None else None, "cwd": cwd, "limit_ps": limit_ps}
-            return connection.programs.start(host, argv, streams, fields)
-        return start_job(connection, host, argv, streams, env=env, cwd=cwd, limit_ps=limit_ps)
-
-    def _start(self, app: App, flow: int | None, at_ps: int | None, name: str | None = None) -> int:
-        self.layout.node(app.host, "host")
-        fields = dict(app.fields)
-        if "to" in fields:
-            fields["to"] = self.layout.address(str(fields["to"]))
-        if "flow" in fields:
-            fields["flow"] = flow
-        for key, hand in (("congestion_control", congestion.hand_to_the_core), ("code", application.hand_to_the_core)):
-            self._bring_along(fields.get(key), hand)
-        wanted = {"kind": app.kind, **fields}
-        seed = self._seed_of(app, flow, name)
-        return self.connection.app_start(host=app.host, app=wanted, at_ps=at_ps, seed=seed)["app"]
-
-    def _bring_along(self, name: str | None, hand: Callable[[str], None]) -> None:
-        """Make code of one's own known where the lab's hosts are models of this process."""
-        own = brought(name)
-        if own is not None and name is not None:
-            if self.clock != "virtual":
-                raise NotAvailable(
-                    f"{own.name} is your own: model hosts on the virtual clock run it", "use net.simulate()"
-                )
-            hand(name)
-
-    def _seed_of(self, app: App, flow: int | None, name: str | None) -> int:
-        """Return the seed of `app`: another in a network of another seed, so that repetitions differ; the same
-        whatever other apps there are."""
-        seed = self.layout.spec.get("seed", 0)
-        stable: list[Any] = [app.kind, name] if name is not None else [
-            app.host, app.kind, app.fields.get("to"), app.fields.get("port")
-        ]  # fmt: skip
-        if not self._owner:
-            # Other clients of the lab may have started equal ones, and their numbers are apart.
-            stable.append(flow)
-        key = json.dumps(stable)
-        equal = self._equals[key]
-        self._equals[key] += 1
-        text = json.dumps([seed, *stable, equal])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+            return connection.programs.start(host, argv, streams[0], streams[1:], fields)
+        kind = AttachedJob if self.clock == "virtual" else Job
+        return start_job(connection, host, argv, streams, env=env, cwd=cwd, limit_ps=limit_ps, kind=kind)
 
     def start_receiver(self, app: App) -> int:
         """Start the sink or server `app` unless an equal one runs, and return its number."""
-        key = (app.host, app.kind, int(app.fields["port"]))
-        known = self._receivers.get(key)
-        if known is not None:
-            if (known[0].kind, known[0].fields) != (app.kind, app.fields):
-                raise BadValue(
-                    f"{app.host} has a {app.kind} on port {key[2]} already, with other settings", "choose another port"
-                )
-            return known[1]
-        number = self._start(app, None, None)
-        self._receivers[key] = (app, number)
-        return number
+        return self._apps.start_receiver(self, app)
 
 
 def _sampling_ps(interval: Duration) -> int:
@@ -749,51 +723,9 @@ def _sampling_ps(interval: Duration) -> int:
     return length
 
 
-@dataclass(frozen=True)
-class LabInfo:
-    """A running lab of this user.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    """
-
-    name: str
-
-
 def _has_schedule(links: Iterable[Mapping[str, Any]], changes: Sequence[Any]) -> bool:
     """Return True if the fabric has events to schedule for these links: a rate, a delay or a change to come."""
     ways = [link[way] for link in links for way in ("ab", "ba")]
     return bool(changes) or any(
         way.get("rate_bps") or way.get("delivery_trace") or way.get("delay_ps") or way.get("jitter") for way in ways
     )
-
-
-def attach(name: str, patience_s: float | None = None) -> Lab:
-    """Return the running lab `name` of this user, which another process owns and which goes on when we leave.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    patience_s
-        How long each of its answers is waited for, in seconds, before `TimeoutError` is raised; ``None``: for as long
-        as the lab lives.
-
-    Raises
-    ------
-    NotAvailable
-        When there is no such lab. A stranger that listens at its address is none, and is sent nothing.
-    """
-    connection = connect(name, patience_s)
-    lab = Lab(None, name)
-    lab.adopt(connection)
-    return lab
-
-
-def labs() -> list[LabInfo]:
-    """Return the running labs of this user, by name."""
-    from twinnet._core import list_labs
-
-    return [LabInfo(name) for name in list_labs()]

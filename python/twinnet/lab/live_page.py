@@ -7,7 +7,6 @@ import os
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from twinnet.errors import LabError, NotAvailable
@@ -25,27 +24,34 @@ class LivePage:
     Attributes
     ----------
     address
-        What to open in a browser on this machine. It has a token: whoever has the address sees the lab.
+        What to open in a browser on this machine. It has a token: whoever has the address sees the lab, and changes
+        it where the page may do so.
     """
 
-    def __init__(self, lab_name: str, out: str | os.PathLike[str] | None = None) -> None:
-        for name in ("starlette", "uvicorn"):
+    def __init__(
+        self,
+        lab_name: str,
+        out: str | os.PathLike[str] | None = None,
+        control: bool = False,
+        positions: str | os.PathLike[str] | None = None,
+    ) -> None:
+        for name in ("starlette", "uvicorn", *(["websockets"] if control else [])):
             if find_spec(name) is None:
                 raise NotAvailable(
                     f"the live page needs {name}, which is not installed",
                     "install twinnet with its extra: pip install 'twinnet[live]'",
                 )
-        file = [] if out is None else [str(Path(os.fspath(out)).absolute())]
+        files = ["" if file is None else str(Path(os.fspath(file)).absolute()) for file in (out, positions)]
         # A session of its own: Ctrl-C is for the program, and the page ends with its lab.
         self._server = subprocess.Popen(
-            [*PYTHON, "-m", "twinnet.live", lab_name, *file],
+            [*PYTHON, "-m", "twinnet.live", lab_name, files[0], "control" if control else "", files[1]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
         assert self._server.stdout is not None
-        with self._server.stdout as told:
-            line = told.readline()
+        with self._server.stdout as output:
+            line = output.readline()
         said: dict[str, Any] = json.loads(line) if line else {}
         if "address" not in said:
             self.stop()
@@ -78,8 +84,6 @@ class LivePage:
         """Return the page."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End its server."""
         self.stop()

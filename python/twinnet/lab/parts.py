@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from twinnet.errors import BadTopology, BadValue, UnknownNode, did_you_mean
+from twinnet.errors import BadTopology, BadValue, NotAvailable, UnknownNode, did_you_mean
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.moment import Side, turned
@@ -18,6 +18,7 @@ from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.lab_process.replies import GroupRow, GroupsReply, MeterRow
     from twinnet.network.link_settings import LineChange
     from twinnet.results.flow_report import AppReport, FlowReport
 
@@ -98,6 +99,11 @@ class LabHost(AnswersToMininet):
         """The first IPv6 address without its prefix length."""
         return self._lab.layout.address(self.name, 6)
 
+    @property
+    def has_image(self) -> bool:
+        """Whether its files are those of a container's image, and not the machine's."""
+        return self._lab.layout.node(self.name, "host").get("image") is not None
+
     def run(
         self,
         command: str | Sequence[str],
@@ -124,7 +130,7 @@ class LabHost(AnswersToMininet):
         input
             What it reads on stdin; nothing when not given.
         env, cwd
-            Its environment and folder; those of the lab when not given.
+            Its environment and folder; those of the lab, or of the host's image, when not given.
 
         Raises
         ------
@@ -211,6 +217,21 @@ class LabSwitch:
             return bridge.dump_flows()
         return self._lab.connection.flows_dump(switch=self.name)
 
+    def groups(self) -> list[GroupRow]:
+        """Return the groups of OpenFlow 1.3 that controllers have made, by number, with what they and their buckets
+        have counted; raises `NotAvailable` for a switch of Open vSwitch."""
+        return self._groups_and_meters("groups")["groups"]
+
+    def meters(self) -> list[MeterRow]:
+        """Return the meters of OpenFlow 1.3 that controllers have made, by number, with what they and their bands have
+        counted; raises `NotAvailable` for a switch of Open vSwitch."""
+        return self._groups_and_meters("meters")["meters"]
+
+    def _groups_and_meters(self, what: str) -> GroupsReply:
+        if self.open_vswitch is not None:
+            raise NotAvailable(f"Open vSwitch keeps the {what} of {self.name}", f"ask it: ovs-ofctl dump-{what}")
+        return self._lab.connection.groups(switch=self.name)
+
     @property
     def controller_state(self) -> list[dict[str, Any]]:
         """The state of each controller that the switch was described with, and of each tool that is connected.
@@ -252,8 +273,9 @@ class LabSwitch:
         node, index = self._lab.layout.port(name)
         if (bridge := self.open_vswitch) is not None and node == self.name:
             bridge.set_queue(name, index, queue)
-            return
-        self._lab.connection.queues_set(node=node, port=index, queue=queue.to_spec())
+        else:
+            self._lab.connection.queues_set(node=node, port=index, queue=queue.to_spec())
+        self._lab.queues_given[name] = queue
 
 
 class LabLink:
@@ -282,6 +304,29 @@ class LabLink:
         self._lab.connection.link_set(**self.change(direction, settings))
         if settings.keys() & {"rate", "delivery_trace", "delay", "jitter"}:
             self._lab.promote()
+        return self
+
+    def set_queue(self, queue: Queue, direction: Side = "both") -> LabLink:
+        """Replace the queue before the line, while it runs; what waits moves into it.
+
+        Parameters
+        ----------
+        queue
+            The queue discipline.
+        direction
+            ``ab`` is what the first named node sends.
+        """
+        link, one_way = self._lab.layout.links[self.index], turned(direction, self._turned)
+        for way in ("ab", "ba"):
+            if one_way not in (way, "both"):
+                continue
+            name, port = link[way[0]]["node"], link[way[0]]["port"]
+            node = self._lab.layout.node(name)
+            if node["kind"] == "switch":
+                self._lab.switch(name).set_queue(node["ports"][port]["name"], queue)
+            else:
+                self._lab.connection.queues_set(node=name, port=port, queue=queue.to_spec())
+                self._lab.queues_given[node["ports"][port]["name"]] = queue
         return self
 
     def change(self, direction: Side, settings: Mapping[str, Any]) -> dict[str, Any]:

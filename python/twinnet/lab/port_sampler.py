@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from twinnet.results.port_samples import PortSamples
@@ -40,9 +39,7 @@ class PortSampler:
         """Return the sampler."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop it."""
         if self._lab.running:
             self.stop()

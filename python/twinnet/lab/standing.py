@@ -37,7 +37,7 @@ class Standing:
         return any(row["version"] for row in self.rows)
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The state in one sentence, which begins with the switch's name."""
         return f"{self.switch}{':' if self.joined else ' has'} {self.state}"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +40,14 @@ class Underlays:
     attachments: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @classmethod
-    def of(cls, nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]) -> Underlays:
+    def of(
+        cls,
+        nodes: Sequence[Mapping[str, Any]],
+        links: Sequence[Mapping[str, Any]],
+        tell: Callable[[NotAvailable], None] | None = None,
+    ) -> Underlays:
         """Make the sockets of the tunnels among `nodes`, whose links are among `links` (of the lab protocol).
+        `tell` is told of sockets that cannot be had, in the place of the exception; their tunnels carry nothing.
 
         Raises
         ------
@@ -53,8 +59,14 @@ class Underlays:
         mtus = {end["node"]: link["mtu"] for link in links for end in (link["a"], link["b"])}
         try:
             for node in nodes:
-                if node["kind"] == "tunnel" and node["ports"]:
+                if node["kind"] != "tunnel" or not node["ports"]:
+                    continue
+                try:
                     made._open(node, mtus[node["name"]])
+                except NotAvailable as refused:
+                    if tell is None:
+                        raise
+                    tell(refused)
         except BaseException:
             made.close()
             raise

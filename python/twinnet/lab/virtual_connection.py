@@ -2,7 +2,7 @@
 
 It answers the requests of docs/reference/lab-protocol.md and one of its own, ``advance``. While time passes it looks
 up several times a second, so that an interrupt is heard and another thread can end the lab; that leaves no trace in the
-events.
+events. Several threads may let time pass, such as those of other terminals: they take turns, step by step.
 """
 
 from __future__ import annotations
@@ -11,24 +11,29 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import LabClosed, LabError, NotAvailable
+from twinnet.lab.turns import Turns
 from twinnet.lab.virtual_programs import VirtualPrograms
+from twinnet.lab_process.compiled_part import require_compiled_part
 from twinnet.lab_process.connection import AnswersAtOnce
 from twinnet.lab_process.pending_reply import Json, JsonObject
-from twinnet.lab_process.requests import JobRow
+from twinnet.lab_process.replies import JobRow
 
 if TYPE_CHECKING:
     from twinnet._core import VirtualLab
     from twinnet.control.virtual_control import VirtualControl
 
-__all__ = ["VirtualConnection", "no_programs"]
+__all__ = ["LETS_TIME_PASS", "VirtualConnection", "no_programs"]
 
 _PATIENCE_S = 0.1
 _LAST_PS = (1 << 63) - 1
 """The end of the clock, as `crates/lab` has it."""
 _OF_REAL_HOSTS = ("spawn", "wait", "signal")
+LETS_TIME_PASS = ("advance", "app.wait", "controllers.wait")
+"""The requests in which time passes."""
 
 
 def no_programs(host: str | None, clock: str = "virtual") -> NotAvailable:
@@ -54,11 +59,15 @@ class VirtualConnection(AnswersAtOnce):
     guest
         The settings of the guest in which real hosts live (:func:`twinnet.lab.virtual_programs.guest_settings`);
         ``None``: all hosts are models.
+    trace
+        The file into which the trace is written; ``None``: none.
 
     Attributes
     ----------
     programs
         The programs of real hosts; ``None`` when all hosts are models.
+    turns
+        Held by the thread that lets time pass, for each step.
 
     Raises
     ------
@@ -68,19 +77,21 @@ class VirtualConnection(AnswersAtOnce):
         When the compiled part of the package cannot be loaded.
     """
 
-    def __init__(self, network: JsonObject, guest: JsonObject | None = None) -> None:
-        try:
-            from twinnet import _core
-        except ImportError as error:
-            raise NotAvailable(
-                f"the compiled part of twinnet cannot be loaded ({error})", "install it again with: pip install ."
-            ) from None
+    def __init__(self, network: JsonObject, guest: JsonObject | None = None, trace: Path | None = None) -> None:
+        require_compiled_part()
+        from twinnet import _core
+
         self._refusal = _core.CoreError
         self._closed = threading.Event()
+        self.turns: Turns = Turns()
         self.looked_up: Callable[[int], bool] = lambda _: False
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
         self._lab: VirtualLab = self.guarded(
-            lambda: _core.VirtualLab(json.dumps(network), None if guest is None else json.dumps(guest))
+            lambda: _core.VirtualLab(
+                json.dumps(network),
+                None if guest is None else json.dumps(guest),
+                None if trace is None else str(trace.absolute()),
+            )
         )
         self.programs: VirtualPrograms | None = None if guest is None else VirtualPrograms(self._lab, self)
         self.control: VirtualControl | None = None
@@ -113,19 +124,21 @@ class VirtualConnection(AnswersAtOnce):
         if do == "stop":
             self.close()
             return {}
-        if do in ("advance", "app.wait", "controllers.wait"):
-            return self._let_time_pass({"do": do, **fields})
-        return self._ask({"do": do, **fields})
+        if do in LETS_TIME_PASS:
+            return self.let_time_pass({"do": do, **fields})
+        with self.turns:
+            return self._ask({"do": do, **fields})
 
     def jobs(self) -> list[JobRow]:
         """Return all programs."""
         return [] if self.programs is None else self.programs.rows()
 
     def close(self) -> None:
-        """End the lab; whoever waits for time to pass is told so."""
+        """End the lab; whoever waits for time to pass hears of it."""
         self._closed.set()
         if self.programs is not None:
             self._lab.end_programs()
+        self.guarded(self._lab.end_trace)
 
     def take_control(self) -> Sequence[tuple[int, bytes, str | None]]:
         """Return what controllers are to get now: connection, messages, and why it is over then, if it is."""
@@ -143,28 +156,31 @@ class VirtualConnection(AnswersAtOnce):
         """The controller ended the connection."""
         self.controller_close(connection=connection)
 
-    def pass_until(self, stop: Callable[[], bool], limit_ps: int | None = None) -> None:
-        """Let time pass until `stop`, which is asked when programs have done something, says yes; at most `limit_ps`
-        picoseconds."""
+    def pass_until(self, stop: Callable[[], bool], limit_ps: int | None = None) -> bool:
+        """Let time pass until `stop`, which is asked when programs have done something, says yes, at most `limit_ps`
+        picoseconds; return whether it did."""
         if not stop():
             until_ps = _LAST_PS if limit_ps is None else min(self._now_ps() + limit_ps, _LAST_PS)
-            self._let_time_pass({"do": "advance", "until_ps": until_ps}, stop)
+            self.let_time_pass({"do": "advance", "until_ps": until_ps}, stop)
+        return stop()
 
-    def _let_time_pass(self, body: Mapping[str, Any], stop: Callable[[], bool] = lambda: False) -> Any:
+    def let_time_pass(self, body: Mapping[str, Any], stop: Callable[[], bool] = lambda: False) -> Any:
+        """Answer the request `body`, in which time passes; early when `stop` says yes."""
         looked_s = time.monotonic()
         while True:
-            step = self._settled(body)
-            answer = self._ask(step, _PATIENCE_S)
-            if answer.get("programs") and self.programs is not None:
-                self.programs.take_news()
+            with self.turns:
+                # Another thread may have heard what this one waits for.
+                step = self._settled(body)
                 if stop():
+                    return {"now_ps": self._now_ps(), "paused": True, "controllers": False}
+                answer = self._ask(step, _PATIENCE_S)
+                if answer.get("programs") and self.programs is not None:
+                    self.programs.take_news()
+                    continue
+                on_the_way = answer["paused"] or answer["controllers"]
+                if not on_the_way and (step == body or answer.get("finished")):
                     self._settled(body)
                     return answer
-                continue
-            on_the_way = answer["paused"] or answer["controllers"]
-            if not on_the_way and (step == body or answer.get("finished")):
-                self._settled(body)
-                return answer
             if answer["paused"] or time.monotonic() - looked_s > _PATIENCE_S:
                 looked_s = time.monotonic()
                 if self.looked_up(int(answer["now_ps"])):

@@ -9,15 +9,19 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from twinnet.errors import LabError
+from twinnet.control.in_guest import GuestJob
+from twinnet.errors import LabError, reason
 from twinnet.guest import Kernel
+from twinnet.lab.client_streams import SlowReader
+from twinnet.lab.virtual_terminal import VirtualTerminal
 from twinnet.lab_process.job import DEVNULL, PIPE, Ending, Job, Stream
-from twinnet.lab_process.requests import JobRow
+from twinnet.lab_process.replies import JobRow
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ BEGINS_S = 1_767_225_600
 
 _MEMORY_BYTES = 512 << 20
 _PATIENCE_S = 4.5
+_SILENCE_S = 60.0
 _CLOCK_READING_NS = 256
 _SYSTEM_CALL_NS = 200
 """What they cost in virtual time, so that programs that ask again and again get to the moment that they wait for. The
@@ -49,6 +54,7 @@ def guest_settings(kernel: Kernel) -> dict[str, Any]:
         "memory_bytes": _MEMORY_BYTES,
         "begins_s": BEGINS_S,
         "patience_s": _PATIENCE_S,
+        "silence_s": _SILENCE_S,
         "clock_reading_ns": _CLOCK_READING_NS,
         "system_call_ns": _SYSTEM_CALL_NS,
     }
@@ -70,20 +76,29 @@ class VirtualPrograms:
         self._connection = connection
         self._jobs: dict[int, VirtualJob] = {}
 
-    def start(self, host: str, argv: Sequence[str], streams: Sequence[Stream], fields: Mapping[str, Any]) -> VirtualJob:
-        """Start `argv` in `host` with stdin, stdout and stderr as `streams` say; it runs when this returns.
+    def start(
+        self,
+        host: str,
+        argv: Sequence[str],
+        given: Stream,
+        outputs: Sequence[Stream | SlowReader],
+        fields: Mapping[str, Any],
+        size: tuple[int, int] | None = None,
+    ) -> VirtualJob:
+        """Start `argv` in `host` with stdin as `given` says, and stdout and stderr as `outputs` do, or with a terminal
+        of `size` rows and columns; it runs when this returns.
 
         Raises
         ------
         LabError
             When it cannot be started.
         """
-        given, *outputs = streams
         body = json.dumps({"do": "spawn", "host": host, "argv": list(argv), **fields})
-        answer = self._connection.guarded(lambda: self._lab.spawn(body, given != DEVNULL))
-        number = int(json.loads(answer)["job"])
-        job = VirtualJob(self._connection, host, argv, number, outputs)
-        self._jobs[number] = job
+        with self._connection.turns:
+            answer = self._connection.guarded(lambda: self._lab.spawn(body, given != DEVNULL, size))
+            number = int(json.loads(answer)["job"])
+            job = VirtualJob(self._connection, host, argv, number, outputs)
+            self._jobs[number] = job
         if given == PIPE:
             job.stdin = cast("IO[bytes]", _Input(self, number))
         elif given != DEVNULL:
@@ -97,6 +112,34 @@ class VirtualPrograms:
             job.close_streams()
             raise job.refusal
         return job
+
+    def start_on_terminal(self, host: str, argv: Sequence[str], end: int, fields: Mapping[str, Any]) -> VirtualJob:
+        """Start `argv` in `host` with a terminal that is joined with the pseudo-terminal whose `end` is for programs.
+        Time goes as fast as real time while it runs.
+
+        Raises
+        ------
+        LabError
+            When it cannot be started.
+        """
+        terminal = VirtualTerminal(self, self._connection, end)
+        try:
+            job = self.start(host, argv, DEVNULL, (terminal.screen, DEVNULL), fields, terminal.size)
+        except BaseException:
+            terminal.give_up()
+            raise
+        job.terminal = terminal
+        terminal.join(job)
+        return job
+
+    def resize(self, job: int, size: tuple[int, int]) -> None:
+        """The terminal of the program `job` has `size` rows and columns now."""
+        self._connection.guarded(lambda: self._lab.resize(job, *size))
+
+    def feed_to(self, job: GuestJob, data: bytes | None) -> None:
+        """Have `job` read `data`; ``None``: there will be no more."""
+        if isinstance(job, VirtualJob) and not job.over:
+            self.feed(job.number, data)
 
     def feed(self, job: int, data: bytes | None) -> None:
         """Have `job` read `data`; ``None``: there will be no more."""
@@ -113,6 +156,12 @@ class VirtualPrograms:
             else:
                 job.has_done(json.loads(said))
 
+    def job(self, number: int) -> VirtualJob:
+        """Return the program `number`; raises `LabError` when there is none."""
+        if (job := self._jobs.get(number)) is None:
+            raise LabError(f"there is no program {number}", "see `jobs`", "UnknownJob")
+        return job
+
     def rows(self) -> list[JobRow]:
         """Return all programs in the form of the lab protocol."""
         return [job.row() for job in self._jobs.values()]
@@ -127,7 +176,7 @@ class VirtualJob(Job):
         host: str,
         argv: Sequence[str],
         number: int,
-        outputs: Sequence[Stream],
+        outputs: Sequence[Stream | SlowReader],
     ) -> None:
         self._virtual = connection
         self.host = host
@@ -136,7 +185,8 @@ class VirtualJob(Job):
         self.pid: int = 0
         self.refusal: LabError | None = None
         self.ending: Ending | None = None
-        self._told: set[int] = set()
+        self.terminal: VirtualTerminal | None = None
+        self._woken: set[int] = set()
         self.stdin: IO[bytes] | None = None
         self._outputs = [_Output(self, stream) for stream in outputs]
         out, error = (cast("IO[bytes]", output) if output.is_pipe else None for output in self._outputs)
@@ -159,13 +209,22 @@ class VirtualJob(Job):
         if refused or ended:
             for output in self._outputs:
                 output.end()
-            for descriptor in self._told:
-                os.eventfd_write(descriptor, 1)
+            if self.terminal is None:
+                self.wake()
+
+    def wake(self) -> None:
+        """It is over, and so is its terminal, if it has one: whoever asked to be told of that is."""
+        for descriptor in self._woken:
+            os.eventfd_write(descriptor, 1)
 
     @property
     def over(self) -> bool:
         """Whether it has ended, or its host has."""
         return self.ending is not None or self.refusal is not None
+
+    def _is_settled(self) -> bool:
+        """Whether it is over, and its terminal, if it has one, shows all that it wrote."""
+        return self.over and (self.terminal is None or self.terminal.over)
 
     def row(self) -> JobRow:
         """Return it in the form of the lab protocol."""
@@ -185,18 +244,39 @@ class VirtualJob(Job):
         return self.wait() if self.over else None
 
     def wait(self, timeout: str | None = None) -> Ending:
-        """Let time pass until the program ends; raises `TimeoutError` when it still runs after `timeout`."""
+        """Let time pass until the program ends; raises `TimeoutError` when it still runs after `timeout`, and
+        `LabError` when its output could not be written where it was to go."""
         limit_ps = duration_ps(timeout, "timeout") if timeout is not None else None
-        self._virtual.pass_until(lambda: self.over, limit_ps)
+        self.stand_until(self._is_settled, limit_ps)
         if self.refusal is not None:
             raise self.refusal
         if self.ending is None:
             raise TimeoutError(f"{self.argv[0]} in {self.host} still runs")
+        for output in self._outputs:
+            if output.failure is not None:
+                raise LabError(
+                    f"what {self.argv[0]} in {self.host} wrote could not be kept: {reason(output.failure)}",
+                    "make room, or name another file for its output",
+                    "OutputLost",
+                )
         return self.ending
+
+    def taken(self) -> bytes:
+        """Return what it has written to its standard output since this was last called. No time passes."""
+        return self._outputs[0].take()
 
     def pass_time(self, stop: Callable[[], bool]) -> None:
         """Let time pass until `stop` says yes, or the program has ended."""
-        self._virtual.pass_until(lambda: stop() or self.over)
+        self.stand_until(lambda: stop() or self.over)
+
+    def stand_until(self, stop: Callable[[], bool], limit_ps: int | None = None) -> bool:
+        """Let time pass until `stop` says yes, at most `limit_ps` picoseconds; return whether it did. Where the program
+        has a terminal, that lets time pass."""
+        if self.terminal is None:
+            return self._virtual.pass_until(stop, limit_ps)
+        due_ps = math.inf if limit_ps is None else self._virtual.now()["now_ps"] + limit_ps
+        self.terminal.stand_until(lambda: stop() or self._virtual.now()["now_ps"] >= due_ps)
+        return stop()
 
     def signal(self, number: int) -> None:
         """Send signal `number` to the program's process group."""
@@ -214,13 +294,13 @@ class VirtualJob(Job):
 
     def notify(self, eventfd: int) -> None:
         """Add 1 to `eventfd` when the program ends."""
-        if self.over:
+        if self._is_settled():
             os.eventfd_write(eventfd, 1)
-        self._told.add(eventfd)
+        self._woken.add(eventfd)
 
     def forget(self) -> None:
         """Undo :meth:`notify`."""
-        self._told.clear()
+        self._woken.clear()
 
     def close_streams(self) -> None:
         """Close our ends of the program's pipes."""
@@ -230,30 +310,44 @@ class VirtualJob(Job):
 
 
 class _Output(io.RawIOBase):
-    """What a program writes: kept for whoever reads it, or written on to a file."""
+    """What a program writes: kept for whoever reads it, or written on to a file or a slow reader."""
 
-    def __init__(self, job: VirtualJob, stream: Stream) -> None:
+    def __init__(self, job: VirtualJob, stream: Stream | SlowReader) -> None:
         self._job = job
         self._kept = bytearray()
         self._ended = False
         self._file = -1
+        self.failure: OSError | None = None
         self.is_pipe: bool = stream == PIPE
-        if not self.is_pipe and stream != DEVNULL:
+        self._reader = stream if isinstance(stream, SlowReader) else None
+        if not self.is_pipe and stream != DEVNULL and not isinstance(stream, SlowReader):
             self._file = os.dup(stream if isinstance(stream, int) else stream.fileno())
 
     def take_in(self, data: bytes) -> None:
         """The program has written `data`."""
         if self.is_pipe:
             self._kept += data
+        elif self._reader is not None:
+            self._reader.take_in(data)
         elif self._file >= 0:
             left = memoryview(data)
-            with contextlib.suppress(BrokenPipeError):
+            try:
                 while left:
                     left = left[os.write(self._file, left) :]
+            except BrokenPipeError:
+                pass
+            except OSError as error:
+                self.failure = error
+                self._close_file()
 
     def end(self) -> None:
         """The program has ended."""
+        if self._reader is not None and not self._ended:
+            self._reader.end()
         self._ended = True
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -7,25 +7,20 @@ waits.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
-import json
-import os
 import socket
 import threading
 from collections.abc import Sequence
 from typing import Any
 
-from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
+from twinnet.errors import LabClosed, LabError, NotAvailable
+from twinnet.lab_process.packets import receive, send
 from twinnet.lab_process.pending_reply import Json, JsonObject, PendingReply, refusal
 from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["AnswersAtOnce", "LabConnection", "connect"]
 
-PACKET_LIMIT_BYTES = 128 * 1024
-"""A larger message travels as a memfd."""
-_DESCRIPTOR_LIMIT = 16
 _LAST_WORDS_S = 1.0
 
 
@@ -86,7 +81,7 @@ class LabConnection(LabRequests):
             number, self._next_id = self._next_id, self._next_id + 1
             self._pending[number] = pending
             try:
-                self._send({"id": number, "do": do, **fields}, descriptors)
+                send(self._socket, {"id": number, "do": do, **fields}, descriptors)
                 return pending
             except OSError as error:
                 del self._pending[number]
@@ -104,27 +99,9 @@ class LabConnection(LabRequests):
             raise refusal(self._farewell)
         raise LabClosed(f"the lab has ended ({failure.strerror})", "start a new one")
 
-    def _send(self, message: dict[str, Any], descriptors: Sequence[int]) -> None:
-        # Arguments that are no text in the locale come as the bytes that they were.
-        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-        packet = text.encode(errors="surrogateescape")
-        if len(packet) <= PACKET_LIMIT_BYTES:
-            socket.send_fds(self._socket, [packet], list(descriptors))
-            return
-        if descriptors:
-            raise BadValue(f"a request of {len(packet)} bytes cannot carry descriptors", "shorten the command")
-        memory = os.memfd_create("twinnet-request", os.MFD_CLOEXEC)
-        with os.fdopen(memory, "wb") as file:
-            file.write(packet)
-            file.flush()
-            file.seek(0)
-            # The number is for a lab that cannot take the descriptor.
-            note = {"memfd": True, "id": message["id"]}
-            socket.send_fds(self._socket, [json.dumps(note).encode()], [memory])
-
     def _read(self) -> None:
         try:
-            while (reply := self._receive()) is not None:
+            while (reply := receive(self._socket)) is not None:
                 if reply.get("id") is None and "error" in reply:
                     self._farewell = reply
                     continue
@@ -133,7 +110,7 @@ class LabConnection(LabRequests):
                 if pending is not None:
                     pending.settle(reply)
         except (OSError, ValueError):
-            # A lab that breaks off or talks nonsense has ended as far as we are concerned; every waiter is told below.
+            # A lab that breaks off or talks nonsense has ended for us; every waiter hears of it below.
             pass
         with self._lock:
             self._closed = True
@@ -143,32 +120,8 @@ class LabConnection(LabRequests):
         for pending in left:
             pending.settle(self._farewell)
 
-    def _receive(self) -> dict[str, Any] | None:
-        size = array.array("i").itemsize
-        limits = (2 * PACKET_LIMIT_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_LIMIT * size))
-        try:
-            packet, ancillary, _, _ = self._socket.recvmsg(*limits)
-        except ConnectionResetError:
-            # Told once when the lab left without reading all; what it said before is still to be had.
-            packet, ancillary, _, _ = self._socket.recvmsg(*limits)
-        descriptors = array.array("i")
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.frombytes(data[: len(data) - len(data) % size])
-        try:
-            if not packet:
-                return None
-            reply = json.loads(packet)
-            if reply.get("memfd") and descriptors:
-                length = os.fstat(descriptors[0]).st_size
-                reply = json.loads(os.pread(descriptors[0], length, 0))
-            return reply
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-
     def close(self) -> None:
-        """End the connection; whoever still waits for an answer is told that the lab has ended."""
+        """End the connection; whoever still waits for an answer hears that the lab has ended."""
         # The lab may have closed its end first.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

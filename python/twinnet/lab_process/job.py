@@ -13,7 +13,8 @@ from typing import IO, Any
 
 from twinnet.errors import BadValue, LabError, ProgramFailed, TimeLimit
 from twinnet.lab_process.pending_reply import PendingReply
-from twinnet.lab_process.requests import JobEndedReply, JobReply, LabRequests
+from twinnet.lab_process.replies import JobEndedReply, JobReply
+from twinnet.lab_process.requests import LabRequests
 from twinnet.units import duration_ps, format_duration
 
 __all__ = ["DEVNULL", "PIPE", "Completed", "Ending", "Job", "command_argv", "start_job"]
@@ -98,15 +99,26 @@ class Job:
         self.stdin: IO[bytes] | None = None
         self.stdout: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None
-        self._end: PendingReply[JobEndedReply] = connection.wait_later(job=self.number)
+        self._asked: PendingReply[JobEndedReply] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """The program runs: ask at once how it ends."""
+        self.ask()
+
+    def ask(self) -> PendingReply[JobEndedReply]:
+        """Ask how it ends, unless that was asked already, and return the answer to come."""
+        if self._asked is None:
+            self._asked = self._connection.wait_later(job=self.number)
+        return self._asked
 
     def poll(self) -> Ending | None:
         """Return how it ended, ``None`` while it runs."""
-        return self.wait() if self._end.done() else None
+        return self.wait() if self.ask().done() else None
 
     def wait(self, timeout: str | None = None) -> Ending:
         """Wait until the program ends; raises `TimeoutError` when it still runs after `timeout`."""
-        ended = self._end.result(duration_ps(timeout, "timeout") / 1e12 if timeout is not None else None)
+        ended = self.ask().result(duration_ps(timeout, "timeout") / 1e12 if timeout is not None else None)
         returncode = -ended["signal"] if ended["signal"] else ended["status"] or 0
         return Ending(returncode, ended["elapsed_ps"] / 1e12, ended["limit"])
 
@@ -140,11 +152,19 @@ class Job:
 
     def notify(self, eventfd: int) -> None:
         """Add 1 to `eventfd` when the program ends; :meth:`forget` undoes it."""
-        self._end.notify(eventfd)
+        self.ask().notify(eventfd)
 
     def forget(self) -> None:
         """Undo :meth:`notify`, before its descriptor is closed."""
-        self._end.forget()
+        self.ask().forget()
+
+    def _fed(self) -> None:
+        """Note that it has all that it reads."""
+        self.stdin = None
+
+    def reader(self, pipe: int) -> IO[bytes]:
+        """Return what reads `pipe`, which the program writes."""
+        return os.fdopen(pipe, "rb", 0)
 
     def close_streams(self) -> None:
         """Close our ends of the program's pipes."""
@@ -282,6 +302,7 @@ def start_job(
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
     limit_ps: int | None = None,
+    kind: type[Job] = Job,
 ) -> Job:
     """Start `argv` in `host` with stdin, stdout and stderr as `streams` say (`PIPE`, `DEVNULL`, a descriptor or a
     file)."""
@@ -305,7 +326,7 @@ def start_job(
                 theirs.append(stream if isinstance(stream, int) else stream.fileno())
         whole = dict(env) if env is not None else None
         begun = connection.spawn(host=host, argv=list(argv), env=whole, cwd=cwd, limit_ps=limit_ps, descriptors=theirs)
-        job = Job(connection, host, argv, begun)
+        job = kind(connection, host, argv, begun)
         started = True
     finally:
         for descriptor in close:
@@ -315,8 +336,7 @@ def start_job(
                 if kept is not None:
                     os.close(kept)
     job.stdin = os.fdopen(ours[0], "wb", 0) if ours[0] is not None else None
-    job.stdout = os.fdopen(ours[1], "rb", 0) if ours[1] is not None else None
-    job.stderr = os.fdopen(ours[2], "rb", 0) if ours[2] is not None else None
+    job.stdout, job.stderr = (job.reader(pipe) if pipe is not None else None for pipe in ours[1:])
     return job
 
 

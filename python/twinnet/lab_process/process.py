@@ -9,7 +9,8 @@ import signal
 import socket
 import sys
 
-from twinnet.errors import LabError, NotAvailable
+from twinnet.errors import LabError
+from twinnet.lab_process.compiled_part import require_compiled_part
 from twinnet.lab_process.connection import LabConnection
 
 __all__ = ["LabProcess"]
@@ -30,12 +31,9 @@ class LabProcess:
     """
 
     def __init__(self, name: str | None) -> None:
-        try:
-            from twinnet import _core
-        except ImportError as error:
-            raise NotAvailable(
-                f"the compiled part of twinnet cannot be loaded ({error})", "install it again with: pip install ."
-            ) from None
+        require_compiled_part()
+        from twinnet import _core
+
         try:
             handle = _core.spawn_lab(name, sys.executable, str(_core.__file__))
         except _core.CoreError as error:

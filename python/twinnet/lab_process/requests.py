@@ -1,378 +1,53 @@
-"""The requests of the lab protocol (docs/reference/lab-protocol.md) as methods, and their answers as classes.
+"""The requests of the lab protocol (docs/reference/lab-protocol.md) as methods.
 
 Written by ``python tools/lab_client.py`` from crates/lab/src/protocol; change it there.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import Literal, cast
 
+from twinnet.lab_process.answering_lab import AnsweringLab
 from twinnet.lab_process.pending_reply import Json, JsonObject, PendingReply
-
-__all__ = [
-    "AppReply",
-    "AppRow",
-    "CaptureReply",
-    "Captured",
-    "ConnectionReply",
-    "ControllerRow",
-    "DeletedReply",
-    "DirectionRow",
-    "EndedReply",
-    "FinishedReply",
-    "InterfaceRow",
-    "JobEndedReply",
-    "JobReply",
-    "JobRow",
-    "LabRequests",
-    "LinkRow",
-    "NowReply",
-    "Passed",
-    "PortCounters",
-    "PortRow",
-    "SamplerReply",
-    "SamplesTold",
-    "StartedReply",
-    "TunnelRow",
-]
-
-
-class AppReply(TypedDict):
-    """The answer to `app.start`."""
-
-    app: int
-    """The app's number."""
-
-
-class AppRow(TypedDict):
-    """An app and what it counted."""
-
-    app: int
-    """Its number."""
-    finished: bool
-    """`true` if it has nothing more to do."""
-    host: str
-    """The host."""
-    kind: str
-    """Its kind."""
-    report: JsonObject | None
-    """Its report; `None` when it is gone with its host."""
-
-
-class CaptureReply(TypedDict):
-    """The answer to `capture.start`."""
-
-    capture: int
-    """The capture's number."""
-
-
-class Captured(TypedDict):
-    """The outcome of a capture."""
-
-    dropped: int
-    """Frames that are in none."""
-    failure: str | None
-    """Why it failed."""
-    files: list[str]
-    """The files that are there, the oldest first."""
-    frames: int
-    """Frames that are in files, also in those that a ring has removed since."""
-    write_failed: bool
-    """`true` if writing failed."""
-
-
-class ConnectionReply(TypedDict):
-    """The answer to `controller.open`."""
-
-    connection: int
-    """The connection's number."""
-
-
-class ControllerRow(TypedDict):
-    """A connection of a switch."""
-
-    connection: NotRequired[int]
-    """Its number."""
-    errors: NotRequired[int]
-    """Errors that it was answered."""
-    messages: NotRequired[int]
-    """Messages that came."""
-    packet_ins: NotRequired[int]
-    """Frames that it was sent."""
-    peer: Literal["controller", "tool"]
-    """The kind of the peer."""
-    role: NotRequired[str]
-    """`"equal"`, `"master"` or `"slave"`."""
-    switch: str
-    """The switch."""
-    target: str
-    """The name of the peer."""
-    version: NotRequired[str | None]
-    """`"1.0"`, `"1.3"`, or `null` before both sides agreed and the controller said more than its hello."""
-
-
-class DeletedReply(TypedDict):
-    """The answer to `flows.delete`."""
-
-    deleted: int
-    """Entries that are gone."""
-
-
-class DirectionRow(TypedDict):
-    """A direction of a link."""
-
-    config: JsonObject | None
-    """Its settings."""
-    counters: PortCounters
-    """The counters of the port."""
-    port: str
-    """The port that sends into it."""
-    up: bool | None
-    """`true` if it carries anything."""
-
-
-class EndedReply(TypedDict):
-    """The answer to `controller.attach`."""
-
-    ended: str
-    """Why the connection ended."""
-
-
-class FinishedReply(TypedDict):
-    """The answer to `app.wait` and `controllers.wait` on the wall clock."""
-
-    finished: bool
-    """`true` if all apps have finished, or all controllers have joined."""
-
-
-class InterfaceRow(TypedDict):
-    """An interface of the machine."""
-
-    interface: str
-    """Its name."""
-    node: str | None
-    """The node that it is."""
-    state: Literal["up", "down", "gone"]
-    """Its state."""
-
-
-class JobEndedReply(TypedDict):
-    """The answer to `wait`."""
-
-    elapsed_ps: int
-    """The time that it ran, in picoseconds."""
-    limit: bool
-    """`true` if its time was over."""
-    signal: int | None
-    """The signal that ended it otherwise."""
-    status: int | None
-    """Its exit status, when it exited."""
-
-
-class JobReply(TypedDict):
-    """The answer to `spawn`."""
-
-    job: int
-    """The program's number."""
-    pid: int
-    """Its process."""
-
-
-class JobRow(TypedDict):
-    """A program."""
-
-    argv: list[str]
-    """The program and its arguments."""
-    host: str
-    """The host."""
-    job: int
-    """Its number."""
-    pid: int | None
-    """Its process, once it runs."""
-    signal: int | None
-    """The signal that ended it otherwise."""
-    state: str
-    """`starting`, `running`, `ended` or `lost`."""
-    status: int | None
-    """Its exit status, when it exited."""
-
-
-class LinkRow(TypedDict):
-    """A link."""
-
-    a: str
-    """The node at one end."""
-    ab: DirectionRow
-    """From `a` to `b`."""
-    b: str
-    """The node at the other end."""
-    ba: DirectionRow
-    """From `b` to `a`."""
-    link: int
-    """Its number."""
-
-
-class NowReply(TypedDict):
-    """The answer to `now`."""
-
-    now_ps: int
-    """The lab's time."""
-
-
-class Passed(TypedDict):
-    """The virtual time that was reached."""
-
-    controllers: bool
-    """`true` if controllers are to be told something at this moment."""
-    finished: NotRequired[bool | None]
-    """`true` if what was waited for has come; of `advance` nothing is said."""
-    now_ps: int
-    """The lab's time."""
-    paused: bool
-    """`true` if the caller's patience ended first."""
-    programs: NotRequired[bool]
-    """`true` if programs have done something at this moment that the lab's owner is to be told first."""
-
-
-class PortCounters(TypedDict):
-    """The counters of a port."""
-
-    backlog_bytes: int
-    """Their bytes at the link layer."""
-    backlog_frames: int
-    """Frames that wait at it."""
-    corrupted: int
-    """Frames with a flipped bit."""
-    dropped_down: int
-    """Frames that met a link that was down, or were on it when it went down."""
-    dropped_early: int
-    """Frames that the queue discipline dropped early."""
-    dropped_loop: int
-    """Frames that ended here because they had passed too many switches."""
-    dropped_overlimit: int
-    """Frames that the queue discipline refused for its limit."""
-    dropped_oversize: int
-    """Frames longer than the link's MTU allows."""
-    dropped_unclassified: int
-    """Frames that no class of the queue discipline takes."""
-    dropped_unfragmentable: int
-    """Frames that a tunnel would have had to cut into fragments, and may not."""
-    duplicated: int
-    """Frames that arrived twice."""
-    frames: int
-    """Frames whose last bit has left."""
-    link_bytes: int
-    """Their bytes."""
-    lost: int
-    """Frames lost by the loss model."""
-    marked: int
-    """Frames that the queue discipline marked as having met congestion (ECN) instead of dropping them."""
-    received_bytes: int
-    """Their bytes at the link layer."""
-    received_frames: int
-    """Frames that arrived at it."""
-    wire_bytes: int
-    """Their bytes with the link's framing."""
-
-
-class PortRow(TypedDict):
-    """A port."""
-
-    classes: list[JsonObject]
-    """The counters of the classes of its queue discipline."""
-    counters: PortCounters
-    """Its counters."""
-    port: str
-    """Its interface name."""
-
-
-class SamplerReply(TypedDict):
-    """The answer to `samples.start`."""
-
-    sampler: int
-    """The sampler's number."""
-
-
-class SamplesTold(TypedDict):
-    """The columns of a sampler."""
-
-    full: bool
-    """`true` if it ended because it keeps no more."""
-    interval_ps: int
-    """The length of an interval."""
-    ports: dict[str, dict[str, list[int]]]
-    """For each port its columns by name."""
-    start_ps: int
-    """The time when the first began."""
-
-
-class StartedReply(TypedDict):
-    """The answer to `start`."""
-
-    fabric_threads: int
-    """Threads that move the network."""
-    hosts: int
-    """Real hosts."""
-    interface: str
-    """The way hosts are joined to the fabric: `tap` or `veth`."""
-    pid: int
-    """The process of the lab."""
-    protocol: int
-    """The version of the protocol."""
-    realtime: bool
-    """`true` if the loop runs under real-time scheduling."""
-    setup_ms: float
-    """Milliseconds that it took to build the network."""
-
-
-class TunnelRow(TypedDict):
-    """A tunnel to another speaker."""
-
-    counters: dict[str, int]
-    """Its counters, as its end counts them."""
-    inner_mtu: int
-    """The longest packet that goes through it."""
-    node: str
-    """The node that it is."""
-    path_mtu: int
-    """The MTU of the way to the remote."""
-    refused: dict[str, int]
-    """The numbers of what its socket has refused, by reason."""
-    remote: str
-    """The other speaker."""
-    tunnel: JsonObject
-    """The encapsulation."""
-
-
-class LabRequests(ABC):
+from twinnet.lab_process.replies import (
+    AppReply,
+    AppRow,
+    Captured,
+    CaptureReply,
+    ConnectionReply,
+    ControllerRow,
+    DeletedReply,
+    EndedReply,
+    FinishedReply,
+    FollowedFrame,
+    GroupsReply,
+    InterfaceRow,
+    JobEndedReply,
+    JobReply,
+    JobRow,
+    LearntRow,
+    LinkCounters,
+    LinkRow,
+    NextReply,
+    NowReply,
+    Passed,
+    PortRow,
+    SamplerReply,
+    SamplesTold,
+    StartedReply,
+    TunnelRow,
+)
+
+__all__ = ["LabRequests"]
+
+
+class LabRequests(AnsweringLab):
     """A lab that answers requests: a lab process, a lab in this process, or the parts of a network on several machines.
 
     Each request is a method with the request's fields. It returns the value of the answer, and raises `LabError` with
     the name of a refusal, or `LabClosed` when the lab has ended. Methods called ``..._later`` return at once.
     """
-
-    @abstractmethod
-    def answer(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> Json:
-        """Return the value of the answer to the request `do` with `fields`; `descriptors` go with it."""
-
-    @abstractmethod
-    def submit(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> PendingReply[Json]:
-        """Ask as :meth:`answer` does, and return at once."""
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """True if the lab has ended."""
-
-    @abstractmethod
-    def wait_closed(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s` seconds; return whether the lab has ended by then."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the connection."""
 
     def start(
         self, *, network: JsonObject, options: JsonObject | None = None, protocol: int | None = None
@@ -415,6 +90,14 @@ class LabRequests(ABC):
         """
         self.answer("interface.offer", _given(node=node, index=index, mtu=mtu), descriptors)
 
+    def interface_offer_later(
+        self, *, node: str, index: int, mtu: int, descriptors: Sequence[int] = ()
+    ) -> PendingReply[None]:
+        """Ask as :meth:`interface_offer` does, and return at once."""
+        return cast(
+            "PendingReply[None]", self.submit("interface.offer", _given(node=node, index=index, mtu=mtu), descriptors)
+        )
+
     def interfaces(self) -> list[InterfaceRow]:
         """Reports the state of the interfaces of the machine."""
         return cast("list[InterfaceRow]", self.answer("interfaces", {}))
@@ -434,8 +117,8 @@ class LabRequests(ABC):
 
         `host`: The host.
         `argv`: The program and its arguments.
-        `env`: The whole environment; that of the lab's owner when null.
-        `cwd`: The working directory; that of the lab's owner when null.
+        `env`: The whole environment; when null that of the lab's owner, or that of the host's image.
+        `cwd`: The working directory; when null that of the lab's owner, or that of the host's image.
         `terminal`: `true` if it has a terminal.
         `limit_ps`: The time after which it is ended.
         """
@@ -470,6 +153,23 @@ class LabRequests(ABC):
     def jobs(self) -> list[JobRow]:
         """Lists the programs."""
         return cast("list[JobRow]", self.answer("jobs", {}))
+
+    def code_bring(
+        self, *, kind: str, name: str, called: str, of: str, file: str, search: Sequence[str], source: str | None = None
+    ) -> None:
+        """Brings Python code of the user's along: apps of real hosts may name it then.
+
+        `kind`: `application` or `estimator`.
+        `name`: The name by which apps name it.
+        `called`: What messages and reports call it.
+        `of`: Where it is: `module:Class`.
+        `file`: The file of the module.
+        `source`: The text of that file; null: the module is imported.
+        `search`: Where Python looks for modules.
+        """
+        self.answer(
+            "code.bring", _given(kind=kind, name=name, called=called, of=of, file=file, search=search, source=source)
+        )
 
     def app_start(self, *, host: str, app: JsonObject, at_ps: int | None = None, seed: int | None = None) -> AppReply:
         """Starts an app.
@@ -526,6 +226,37 @@ class LabRequests(ABC):
         `switch`: The switch.
         """
         return cast("list[str]", self.answer("flows.dump", _given(switch=switch)))
+
+    def learnt(self, *, switch: str) -> list[LearntRow]:
+        """Reports the addresses that a switch has learnt, as a switch without a controller and the action `normal` do.
+
+        `switch`: The switch.
+        """
+        return cast("list[LearntRow]", self.answer("learnt", _given(switch=switch)))
+
+    def groups(self, *, switch: str) -> GroupsReply:
+        """Reports groups and meters with what they have counted.
+
+        `switch`: The switch.
+        """
+        return cast("GroupsReply", self.answer("groups", _given(switch=switch)))
+
+    def learnt_forget(self, *, switch: str) -> DeletedReply:
+        """Has a switch forget the addresses that it has learnt.
+
+        `switch`: The switch.
+        """
+        return cast("DeletedReply", self.answer("learnt.forget", _given(switch=switch)))
+
+    def follow(self, *, switch: str, in_port: int, frame: str) -> FollowedFrame:
+        """Says what would become of a frame in a switch, and why. Nothing is sent, counted or learnt; meters are taken
+        to let it pass.
+
+        `switch`: The switch.
+        `in_port`: The number of the port by which it comes in.
+        `frame`: The frame from the Ethernet header on, without FCS, in hexadecimal.
+        """
+        return cast("FollowedFrame", self.answer("follow", _given(switch=switch, in_port=in_port, frame=frame)))
 
     def controller_attach(
         self,
@@ -627,13 +358,21 @@ class LabRequests(ABC):
         """Reports the links."""
         return cast("list[LinkRow]", self.answer("links", {}))
 
-    def links_later(self) -> PendingReply[list[LinkRow]]:
-        """Ask as :meth:`links` does, and return at once."""
-        return cast("PendingReply[list[LinkRow]]", self.submit("links", {}))
+    def links_counters(self) -> LinkCounters:
+        """Reports what changes often of the links, in little space: of each direction a row, from `a` to `b` first."""
+        return cast("LinkCounters", self.answer("links.counters", {}))
+
+    def links_counters_later(self) -> PendingReply[LinkCounters]:
+        """Ask as :meth:`links_counters` does, and return at once."""
+        return cast("PendingReply[LinkCounters]", self.submit("links.counters", {}))
 
     def ports(self) -> list[PortRow]:
         """Reports the ports."""
         return cast("list[PortRow]", self.answer("ports", {}))
+
+    def ports_later(self) -> PendingReply[list[PortRow]]:
+        """Ask as :meth:`ports` does, and return at once."""
+        return cast("PendingReply[list[PortRow]]", self.submit("ports", {}))
 
     def samples_start(self, *, interval_ps: int, ports: Sequence[str]) -> SamplerReply:
         """Counts what ports do in each interval.
@@ -725,6 +464,10 @@ class LabRequests(ABC):
     def fidelity_reset(self) -> None:
         """Begins the fidelity record anew."""
         self.answer("fidelity.reset", {})
+
+    def events_next(self) -> NextReply:
+        """Reports when something happens next on the virtual clock."""
+        return cast("NextReply", self.answer("events.next", {}))
 
     def advance(self, *, until_ps: int) -> Passed:
         """Lets time pass on the virtual clock.

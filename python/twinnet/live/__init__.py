@@ -6,7 +6,8 @@ packages are imported only when a page is asked for.
 
 from __future__ import annotations
 
+from twinnet.live.listening import listening_at
 from twinnet.live.server import serve
 from twinnet.live.watch import PATIENCE_S
 
-__all__ = ["PATIENCE_S", "serve"]
+__all__ = ["PATIENCE_S", "listening_at", "serve"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from twinnet.errors import LabClosed
 from twinnet.lab_process.connection import AnswersAtOnce
 from twinnet.lab_process.pending_reply import Json, JsonObject
-from twinnet.lab_process.requests import AppReply, AppRow
+from twinnet.lab_process.replies import AppReply, AppRow
 from twinnet.machines.session import AgentSession
 
 __all__ = ["MachineItself", "PartLab"]
@@ -71,6 +71,6 @@ class MachineItself(_AgentLab):
         return self._session.request("app.start", app=app, at_ps=at_ps, seed=seed)
 
     def app_report(self, *, app: int | None = None, apps: Sequence[int] | None = None) -> list[AppRow]:
-        """Tell what apps have counted; their host is the machine."""
+        """Report what apps have counted; their host is the machine."""
         name = str(self._session.machine.name)
         return [{**row, "host": name} for row in super().app_report(app=app, apps=apps)]

@@ -74,8 +74,8 @@ def check_routes(
     for name, session in sessions.items():
         others = [other for other in addresses if other != name]
         mine = ipaddress.ip_address(addresses[name])
-        told = session.request("routes", to=[addresses[other] for other in others])
-        for other, source in zip(others, told, strict=True):
+        sources = session.request("routes", to=[addresses[other] for other in others])
+        for other, source in zip(others, sources, strict=True):
             if source is None or ipaddress.ip_address(str(source)) != mine:
                 way = "it has no route there" if source is None else f"it would send from {source}"
                 raise LabError(

@@ -132,7 +132,7 @@ class StudyClock:
         return MachineClock((self._first_zero_ns - zero_ns) * _PS_PER_NS, found.bound_ps + _PS_PER_NS, 0, False, way)
 
     def _compare(self, session: AgentSession) -> ClockComparison:
-        """The first machine's clock minus this one's, as it is set now; with no exchanges where only SSH told it."""
+        """The first machine's clock minus this one's, as it is set now; with no exchanges where only SSH gave it."""
         fields = {"to": self._addresses[self._first.machine.name], "port": CLOCK_PORT, "exchanges": _EXCHANGES}
         machine = int(session.hello["clock"])
         wanted = {"kind": "clock_client", **fields, "machine": machine}

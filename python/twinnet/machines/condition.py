@@ -84,12 +84,12 @@ def machine_counters(interface: str) -> dict[str, Any]:
 
 def _tells_waits() -> bool:
     """Whether the kernel counts how long threads wait: it has counted how often this one ran."""
-    told = (_text(Path("/proc/thread-self/schedstat")) or "").split()
-    return len(told) > 2 and told[2] != "0"
+    fields = (_text(Path("/proc/thread-self/schedstat")) or "").split()
+    return len(fields) > 2 and fields[2] != "0"
 
 
 def _is_guest() -> bool:
-    """Whether a hypervisor says that it is there: one that has never told of stolen time is held not to tell."""
+    """Whether a hypervisor says that it is there: one that has never reported stolen time is held not to."""
     flags = re.search(r"^flags\s*:(.*)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
     return flags is not None and "hypervisor" in flags.group(1).split()
 
@@ -105,8 +105,8 @@ def _text(path: Path) -> str | None:
 
 
 def _number(path: Path) -> int | None:
-    told = _text(path)
-    return int(told) if told is not None and re.fullmatch(r"-?[0-9]+", told) else None
+    text = _text(path)
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
 
 
 def _ethtool(name: str, request: bytes) -> bytes | None:
@@ -127,9 +127,9 @@ def _value(name: str, command: int) -> int | None:
 
 
 def _offloads(name: str) -> dict[str, bool | None]:
-    told = {one: _value(name, command) for one, command in _OFFLOADS.items()}
+    values = {one: _value(name, command) for one, command in _OFFLOADS.items()}
     flags = _value(name, _GET_FLAGS)
-    found = {one: None if value is None else bool(value) for one, value in told.items()}
+    found = {one: None if value is None else bool(value) for one, value in values.items()}
     return found | {"lro": None if flags is None else bool(flags & _FLAG_LRO)}
 
 
@@ -147,15 +147,15 @@ def _addresses(name: str) -> list[str]:
     for family, message in _address_messages():
         index, prefix = struct.unpack_from("=I", message, 20)[0], message[17]
         place = 24
-        told: dict[int, bytes] = {}
+        attributes: dict[int, bytes] = {}
         while place + 4 <= len(message):
             length, kind = struct.unpack_from("=HH", message, place)
             if length < 4 or place + length > len(message):
                 break
-            told[kind] = message[place + 4 : place + length]
+            attributes[kind] = message[place + 4 : place + length]
             place += (length + 3) & ~3
         # IFA_LOCAL is the own address where IFA_ADDRESS is that of the far end.
-        packed = told.get(2, told.get(1))
+        packed = attributes.get(2, attributes.get(1))
         if packed is not None and _index(name) == index and family in (socket.AF_INET, socket.AF_INET6):
             found.append(f"{ipaddress.ip_address(packed)}/{prefix}")
     return found

@@ -36,13 +36,13 @@ class MachinesConnection(SeveralMachines):
     Attributes
     ----------
     started
-        What is told of the start: `hosts`, `setup_ms`, `ssh_ms` (by machine, from the start of ssh to the agent's
+        What is known of the start: `hosts`, `setup_ms`, `ssh_ms` (by machine, from the start of ssh to the agent's
         first words), `clocks`.
 
     Raises
     ------
     LabError
-        A machine cannot be a host; the message tells which, why and the remedy. No agent is left then.
+        A machine cannot be a host; the message says which, why and the remedy. No agent is left then.
     """
 
     def __init__(self, network: Network, layout: JsonObject) -> None:
@@ -101,7 +101,7 @@ class MachinesConnection(SeveralMachines):
         )
 
     def describe(self) -> JsonObject:
-        """Tell the network."""
+        """Report the network."""
         return self._layout
 
     def processors(self) -> dict[str, str]:
@@ -140,7 +140,7 @@ class MachinesConnection(SeveralMachines):
         self._counted = self._on_all(self._counters)
 
     def fidelity(self) -> JsonObject:
-        """Tell how closely the machines kept the schedule."""
+        """Report how closely the machines kept the schedule."""
         self._check()
         now_ps, counted = self._clock.now_ps(), self._on_all(self._counters)
         elapsed_ps = now_ps - self._since_ps

@@ -1,4 +1,4 @@
-"""One-way delays between two clocks: told only where the clocks are known well enough."""
+"""One-way delays between two clocks: given only where the clocks are known well enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinnet.sockets.delays import without_delays
 __all__ = ["LARGEST_SHARE", "judged_delays"]
 
 LARGEST_SHARE = 0.1
-"""A one-way delay is told when the bound of the clocks is at most this share of its mean."""
+"""A one-way delay is given when the bound of the clocks is at most this share of its mean."""
 
 
 def judged_delays(flow: Mapping[str, Any], bound_ps: int) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def judged_delays(flow: Mapping[str, Any], bound_ps: int) -> dict[str, Any]:
     if not flow.get("delays_below_zero") and bound_ps <= LARGEST_SHARE * mean_ps:
         return dict(flow)
     why = (
-        f"one-way delay is not told: the clocks of both machines are known to {bound_ps / 1e6:.3g} us, more than a"
+        f"one-way delay is not given: the clocks of both machines are known to {bound_ps / 1e6:.3g} us, more than a"
         f" tenth of the delay"
     )
     judged = without_delays(flow)

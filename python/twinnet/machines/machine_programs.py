@@ -14,7 +14,7 @@ from typing import cast
 
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_process.pending_reply import JsonObject, PendingReply
-from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow
+from twinnet.lab_process.replies import JobEndedReply, JobReply, JobRow
 
 __all__ = ["MachinePrograms"]
 
@@ -58,7 +58,7 @@ class _Running:
                 os.killpg(self.process.pid, number)
 
     def row(self) -> JobRow:
-        """Return what ``jobs`` of the lab protocol tells of it."""
+        """Return what ``jobs`` of the lab protocol reports of it."""
         return {
             "job": self.number,
             "host": self.host,

@@ -58,7 +58,7 @@ class NetworkPart:
                 self._watch = Watch(str(message["address"]), remotes)
                 return {}
             case "part.watched":
-                return self._watch.told() if self._watch is not None else {}
+                return self._watch.echoes() if self._watch is not None else {}
             case "part.ask":
                 return self._connection.answer(str(message["request"]), message["fields"])
             case "part.capture":
@@ -95,7 +95,7 @@ class NetworkPart:
 
     def _controllers_lost(self) -> list[list[str]]:
         """Each switch without its controller, the controller, and why."""
-        troubles: Mapping[tuple[str, str], str] = self._dialling.troubles if self._dialling is not None else {}
+        troubles = dict(self._dialling.troubles) if self._dialling is not None else {}
         return [[switch, target, why] for (switch, target), why in troubles.items()]
 
     def _listen(self, address: str, port: int, allowed: Any) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import IO, Any
 
-from twinnet.lab_process.requests import Captured, LabRequests
+from twinnet.lab_process.replies import Captured
+from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["PartCaptures"]
 

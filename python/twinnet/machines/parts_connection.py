@@ -12,20 +12,23 @@ from typing import Any, Literal
 
 from twinnet.errors import BadValue, LabClosed, LabError, TwinnetError, UnknownNode, did_you_mean
 from twinnet.lab_process.pending_reply import JsonObject, PendingReply
-from twinnet.lab_process.requests import (
+from twinnet.lab_process.replies import (
     Captured,
     CaptureReply,
     ControllerRow,
     DeletedReply,
     FinishedReply,
+    FollowedFrame,
+    GroupsReply,
     InterfaceRow,
-    LabRequests,
+    LearntRow,
     LinkRow,
     PortRow,
     SamplerReply,
     SamplesTold,
     TunnelRow,
 )
+from twinnet.lab_process.requests import LabRequests
 from twinnet.machines.agent_lab import PartLab
 from twinnet.machines.clock_setting import StudyClock
 from twinnet.machines.parts_controllers import joined_when
@@ -47,7 +50,7 @@ from twinnet.network.placement import PartMachine
 __all__ = ["PartsConnection"]
 
 _AHEAD_PS = 1_000_000_000_000
-"""How long before a change that is scheduled all machines are told of it, at least."""
+"""How long before a change that is scheduled all machines know of it, at least."""
 _LOOK_S = 0.5
 _WAYS: tuple[Way, Way] = ("ab", "ba")
 
@@ -67,13 +70,13 @@ class PartsConnection(SeveralMachines):
     Attributes
     ----------
     started
-        What is told of the start: `hosts`, `setup_ms`, `machines` (what each part told), `clocks`, `underlay` (the
+        What is known of the start: `hosts`, `setup_ms`, `machines` (what each part reported), `clocks`, `underlay` (the
         ways between machines as they were measured) and `links` (what each cut link is now).
 
     Raises
     ------
     LabError
-        A machine or a way between two cannot carry its part; the message tells which, why and the remedy. Nothing is
+        A machine or a way between two cannot carry its part; the message says which, why and the remedy. Nothing is
         left running then.
     """
 
@@ -119,20 +122,20 @@ class PartsConnection(SeveralMachines):
             "machines": parts,
             "clocks": {name: clock.to_spec() for name, clock in self._clock.clocks.items()},
             "underlay": [path.to_spec() for path, _ in self._paths.values()],
-            "links": [self._told_link(link) for link in self._cut.links],
+            "links": [self._link_record(link) for link in self._cut.links],
         }
         threading.Thread(target=self._look_after, name="parts", daemon=True).start()
 
     def describe(self) -> JsonObject:
-        """Tell the network."""
+        """Report the network."""
         return {**self._spec, "interface": self.started["interface"]}
 
     def tunnels(self) -> list[TunnelRow]:
-        """Tell how the tunnels to other speakers stand."""
+        """Report how the tunnels to other speakers stand."""
         return [row for rows in self._on_all(lambda name, _: self._labs[name].tunnels()).values() for row in rows]
 
     def interfaces(self) -> list[InterfaceRow]:
-        """Tell the state of the interfaces of the machine: there are none in a network on several machines."""
+        """Report the state of the interfaces of the machine: there are none in a network on several machines."""
         return []
 
     def flows_add(self, *, switch: str, flows: Sequence[str]) -> None:
@@ -144,8 +147,24 @@ class PartsConnection(SeveralMachines):
         return self._lab_of(switch).flows_delete(switch=switch, match=match)
 
     def flows_dump(self, *, switch: str) -> list[str]:
-        """Tell the flow entries."""
+        """Report the flow entries."""
         return self._lab_of(switch).flows_dump(switch=switch)
+
+    def learnt(self, *, switch: str) -> list[LearntRow]:
+        """Report the addresses that a switch has learnt."""
+        return self._lab_of(switch).learnt(switch=switch)
+
+    def groups(self, *, switch: str) -> GroupsReply:
+        """Report groups and meters with what they have counted."""
+        return self._lab_of(switch).groups(switch=switch)
+
+    def learnt_forget(self, *, switch: str) -> DeletedReply:
+        """Have a switch forget the addresses that it has learnt."""
+        return self._lab_of(switch).learnt_forget(switch=switch)
+
+    def follow(self, *, switch: str, in_port: int, frame: str) -> FollowedFrame:
+        """Say what would become of a frame in a switch."""
+        return self._lab_of(switch).follow(switch=switch, in_port=in_port, frame=frame)
 
     def queues_set(self, *, port: str | int, queue: JsonObject, node: str | None = None) -> None:
         """Give a port another queue."""
@@ -154,8 +173,8 @@ class PartsConnection(SeveralMachines):
 
     def lost_controllers(self) -> dict[tuple[str, str], str]:
         """The reasons why switches are without a controller, by switch and controller."""
-        told = self._on_all(lambda name, one: one.request("part.controllers_lost"))
-        return {(switch, target): why for rows in told.values() for switch, target, why in rows}
+        lost = self._on_all(lambda name, one: one.request("part.controllers_lost"))
+        return {(switch, target): why for rows in lost.values() for switch, target, why in rows}
 
     def close(self) -> None:
         """End all parts."""
@@ -193,7 +212,7 @@ class PartsConnection(SeveralMachines):
             remotes = [[self._addresses[other], ports[other]] for other in sorted(others)]
             self._sessions[here].request("part.watch", address=self._addresses[here], remotes=remotes)
 
-    def _told_link(self, link: CutLink) -> dict[str, Any]:
+    def _link_record(self, link: CutLink) -> dict[str, Any]:
         path = self._path_of[link.index]
         left = {way: link.delays_ps[way] - path.delay_ps for way in _WAYS}
         return {
@@ -230,7 +249,7 @@ class PartsConnection(SeveralMachines):
         return None
 
     def controllers(self) -> list[ControllerRow]:
-        """Tell how the connections of controllers stand."""
+        """Report how the connections of controllers stand."""
         return [row for rows in self._on_all(lambda name, _: self._labs[name].controllers()).values() for row in rows]
 
     def controllers_wait(self, *, switches: Sequence[str], until_ps: int | None = None) -> FinishedReply:
@@ -290,11 +309,11 @@ class PartsConnection(SeveralMachines):
         return {"sampler": number}
 
     def samples_read(self, *, sampler: int) -> SamplesTold:
-        """Tell what was counted so far."""
+        """Report what was counted so far."""
         return self._sampler(sampler).read()
 
     def samples_stop(self, *, sampler: int) -> SamplesTold:
-        """Tell what was counted, and end the sampler."""
+        """Report what was counted, and end the sampler."""
         found = self._sampler(sampler)
         del self._samplers[sampler]
         return found.stop()
@@ -306,25 +325,25 @@ class PartsConnection(SeveralMachines):
         return self._samplers[number]
 
     def links(self) -> list[LinkRow]:
-        """Tell the links; each direction of one that is cut is told by the machine of its sender."""
+        """Report the links; each direction of one that is cut is reported by the machine of its sender."""
         self._check()
-        told = self._on_all(lambda name, _: self._labs[name].links())
+        links = self._on_all(lambda name, _: self._labs[name].links())
         cut = {link.index: link for link in self._cut.links}
         rows: list[LinkRow] = []
         for index, link in enumerate(self._spec["links"]):
             a, b = link["a"]["node"], link["b"]["node"]
             machine_a, machine_b = self._part_of[a], self._part_of[b]
-            row = told[machine_a][self._cut.numbers[machine_a][index]]
-            back = told[machine_b][self._cut.numbers[machine_b][index]] if index in cut else row
+            row = links[machine_a][self._cut.numbers[machine_a][index]]
+            back = links[machine_b][self._cut.numbers[machine_b][index]] if index in cut else row
             rows.append({"link": index, "a": a, "b": b, "ab": row["ab"], "ba": back["ba"]})
         return rows
 
     def ports(self) -> list[PortRow]:
-        """Tell the ports, without the ends of the tunnels between machines."""
+        """Report the ports, without the ends of the tunnels between machines."""
         self._check()
-        told = self._on_all(lambda name, _: self._labs[name].ports())
+        ports = self._on_all(lambda name, _: self._labs[name].ports())
         ends = {f"{link.tunnel}-eth0" for link in self._cut.links}
-        return [row for rows in told.values() for row in rows if row["port"] not in ends]
+        return [row for rows in ports.values() for row in rows if row["port"] not in ends]
 
     def link_set(
         self,
@@ -349,7 +368,7 @@ class PartsConnection(SeveralMachines):
             raise BadValue(
                 f"the change of {first['a']['node']} - {first['b']['node']} at {int(early[0]['at_ps']) / 1e12:g} s is "
                 f"too early: the machines were ready {now_ps / 1e12:.2f} s after the start, and need "
-                f"{_AHEAD_PS / 1e12:g} s more to be told of changes",
+                f"{_AHEAD_PS / 1e12:g} s more to hear of changes",
                 f"schedule it for {(now_ps + 2 * _AHEAD_PS) / 1e12:.0f} s or later",
             )
         for one in changes:
@@ -360,7 +379,7 @@ class PartsConnection(SeveralMachines):
         self._check()
         left_ps = at_ps - self._clock.now_ps()
         if left_ps < _AHEAD_PS:
-            # Machines are told one after the other, and both ends of a link are to change together.
+            # Machines hear of it one after the other, and both ends of a link are to change together.
             raise BadValue(
                 f"the change is due in {max(0, left_ps) / 1e12:.2f} s, and a network on several machines needs "
                 f"{_AHEAD_PS / 1e12:g} s to tell all of them",
@@ -405,7 +424,7 @@ class PartsConnection(SeveralMachines):
         self._on_all(lambda name, _: self._labs[name].fidelity_reset())
 
     def fidelity(self) -> JsonObject:
-        """Tell how closely the parts kept their schedule, and how the ways between machines were."""
+        """Report how closely the parts kept their schedule, and how the ways between machines were."""
         self._check()
         watched = self._on_all(lambda name, one: one.request("part.watched"))
         records: dict[str, Any] = {
@@ -420,16 +439,16 @@ class PartsConnection(SeveralMachines):
             "cores": sum(int(one.get("cores") or 1) for one in records.values()),
             "realtime": all(one.get("realtime") for one in records.values()),
             "machines": records,
-            "underlay": [self._told_underlay(link, watched) for link in self._cut.links],
+            "underlay": [self._underlay_record(link, watched) for link in self._cut.links],
         }
 
-    def _told_underlay(self, link: CutLink, watched: Mapping[str, Any]) -> dict[str, Any]:
+    def _underlay_record(self, link: CutLink, watched: Mapping[str, Any]) -> dict[str, Any]:
         """How the way of `link` was while the network ran."""
         sent, ways = 0, list[int]()
         for here, there in ((link.machine_a, link.machine_b), (link.machine_b, link.machine_a)):
-            told = watched[here].get(self._addresses[there], {"sent": 0, "way_ps": []})
-            sent += int(told["sent"])
-            ways += [int(one) for one in told["way_ps"]]
+            seen = watched[here].get(self._addresses[there], {"sent": 0, "way_ps": []})
+            sent += int(seen["sent"])
+            ways += [int(one) for one in seen["way_ps"]]
         ways.sort()
         return {
             "link": link.name,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from twinnet.errors import TwinnetError
 from twinnet.lab_process.pending_reply import JsonObject, PendingReply
-from twinnet.lab_process.requests import ControllerRow, FinishedReply
+from twinnet.lab_process.replies import ControllerRow, FinishedReply
 
 __all__ = ["joined_when"]
 
@@ -26,7 +26,7 @@ def joined_when(
     switches
         The names of the switches.
     rows
-        Asks the parts how their controllers stand, as ``controllers`` of the lab protocol tells it.
+        Asks the parts how their controllers stand, as ``controllers`` of the lab protocol reports it.
     closed
         Set when the network has ended.
     """

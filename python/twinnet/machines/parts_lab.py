@@ -8,6 +8,7 @@ from typing import Any
 from twinnet.errors import BadValue
 from twinnet.lab.controllers import LabControllers
 from twinnet.lab.lab import Lab
+from twinnet.lab.own_of_hosts import refuse_own
 from twinnet.lab.parts import Layout
 from twinnet.machines.parts_connection import PartsConnection
 from twinnet.network.cut import check_parts
@@ -44,6 +45,7 @@ class PartsLab(Lab):
         self._controllers.place(spec)
         # Before the program of the controller is started.
         check_parts(spec["nodes"])
+        refuse_own(spec["nodes"], "on several machines")
         placed = placed_nodes(network, network.placement)
         self._controllers.start_program()
         try:

@@ -1,4 +1,4 @@
-"""Counts at ports of a network on several machines: a sampler in each part, told as one."""
+"""Counts at ports of a network on several machines: a sampler in each part, read as one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from twinnet.errors import NotAvailable
-from twinnet.lab_process.requests import LabRequests, SamplesTold
+from twinnet.lab_process.replies import SamplesTold
+from twinnet.lab_process.requests import LabRequests
 from twinnet.units import format_duration
 
 __all__ = ["PartsSampler"]
@@ -48,7 +49,7 @@ class PartsSampler:
         for _ in range(_TRIALS):
             started = self._on_all(lambda name, lab: lab.samples_start(interval_ps=interval_ps, ports=ports[name]))
             self._numbers = {name: one["sampler"] for name, one in started.items()}
-            begins = [one["start_ps"] for one in self._told().values()]
+            begins = [one["start_ps"] for one in self._read_all().values()]
             apart_ps = max(begins) - min(begins)
             if apart_ps <= _MOST_APART * interval_ps:
                 return
@@ -61,13 +62,13 @@ class PartsSampler:
 
     def read(self) -> SamplesTold:
         """Return what was counted so far, in the form of the lab protocol."""
-        return _joined(self._told())
+        return _joined(self._read_all())
 
     def stop(self) -> SamplesTold:
         """Return what was counted, and end."""
         return _joined(self._on_all(lambda name, lab: lab.samples_stop(sampler=self._numbers[name])))
 
-    def _told(self) -> dict[str, SamplesTold]:
+    def _read_all(self) -> dict[str, SamplesTold]:
         return self._on_all(lambda name, lab: lab.samples_read(sampler=self._numbers[name]))
 
     def _on_all(self, ask: Callable[[str, LabRequests], _Answer]) -> dict[str, _Answer]:
@@ -76,8 +77,8 @@ class PartsSampler:
             return dict(zip(self._labs, pool.map(ask, self._labs, self._labs.values()), strict=True))
 
 
-def _joined(told: Mapping[str, SamplesTold]) -> SamplesTold:
-    parts = list(told.values())
+def _joined(samples: Mapping[str, SamplesTold]) -> SamplesTold:
+    parts = list(samples.values())
     return {
         "interval_ps": parts[0]["interval_ps"],
         "start_ps": min(one["start_ps"] for one in parts),

@@ -12,47 +12,19 @@ import os
 import select
 import struct
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from twinnet.lab_process.pending_reply import PendingReply
-from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow
+from twinnet.lab_process.replies import JobEndedReply
+from twinnet.lab_process.requests import LabRequests
+from twinnet.machines.machine_programs import MachinePrograms
 
-__all__ = ["ProgramStreams", "StartsPrograms"]
+__all__ = ["ProgramStreams"]
 
 _PIECE_BYTES = 1 << 20
 _MOST_TURN_S = 0.2
-
-
-class StartsPrograms(Protocol):
-    """An object that answers the requests of the lab protocol about programs: a part's lab, or the machine itself."""
-
-    def spawn(
-        self,
-        *,
-        host: str,
-        argv: Sequence[str],
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        terminal: bool | None = None,
-        limit_ps: int | None = None,
-        descriptors: Sequence[int] = (),
-    ) -> JobReply:
-        """Start a program."""
-        ...
-
-    def wait_later(self, *, job: int) -> PendingReply[JobEndedReply]:
-        """Return the answer that comes when the program ends."""
-        ...
-
-    def signal(self, *, job: int, signal: int) -> None:
-        """Send a signal to the process group of the program."""
-        ...
-
-    def jobs(self) -> list[JobRow]:
-        """List the programs."""
-        ...
 
 
 class _Program:
@@ -72,9 +44,9 @@ class _Program:
 
 
 class ProgramStreams:
-    """The programs that `starter` starts, with their streams."""
+    """The programs that `starter` starts, a part's lab or the machine itself, with their streams."""
 
-    def __init__(self, starter: StartsPrograms) -> None:
+    def __init__(self, starter: LabRequests | MachinePrograms) -> None:
         self._starter = starter
         self._programs: dict[int, _Program] = {}
 
@@ -140,7 +112,7 @@ class ProgramStreams:
         """What the program wrote, and how it ended: at once when there is something, otherwise after `turn_s`."""
         program = self._programs[number]
         ended = program.end.done()
-        told: dict[str, str] = {}
+        wrote: dict[str, str] = {}
         wait_s = 0.0 if ended else min(max(turn_s, 0.0), _MOST_TURN_S)
         ready, _, _ = select.select(list(program.reads.values()), [], [], wait_s)
         for name, one in list(program.reads.items()):
@@ -152,13 +124,13 @@ class ProgramStreams:
                 # EIO: the last program on the terminal has closed it.
                 data = b""
             if data:
-                told[name] = base64.b64encode(data).decode()
+                wrote[name] = base64.b64encode(data).decode()
             else:
                 del program.reads[name]
                 if one != program.write:
                     os.close(one)
-        answer: dict[str, Any] = {"wrote": told, "end": None}
-        if ended and not told:
+        answer: dict[str, Any] = {"wrote": wrote, "end": None}
+        if ended and not wrote:
             # What it left running in the background keeps the pipes, and is not waited for.
             answer["end"] = program.end.result(0)
             program.close()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twinnet.errors import NotAvailable, TwinnetError
-from twinnet.lab_process.requests import Captured
+from twinnet.lab_process.replies import Captured
 from twinnet.machines.session import AgentSession
 
 __all__ = ["RemoteCapture"]
@@ -61,13 +61,13 @@ class RemoteCapture:
         with self._lock:
             if self._result is None:
                 try:
-                    told: Captured = self._session.request("part.capture_stop", capture=self._number)
+                    captured: Captured = self._session.request("part.capture_stop", capture=self._number)
                 finally:
                     self._stopped.set()
                     self._thread.join()
-                failed = told["write_failed"] or self._failure is not None
-                failure = self._failure or told["failure"]
-                self._result = {**told, "files": [], "write_failed": failed, "failure": failure}
+                failed = captured["write_failed"] or self._failure is not None
+                failure = self._failure or captured["failure"]
+                self._result = {**captured, "files": [], "write_failed": failed, "failure": failure}
             return self._result
 
     def _bring(self) -> None:
@@ -76,8 +76,8 @@ class RemoteCapture:
             while True:
                 # Asked for before the piece: what comes after the last empty one would be lost otherwise.
                 is_last = self._stopped.is_set()
-                told = self._session.request("part.captured", capture=self._number, begin=position)
-                piece = base64.b64decode(told["data"])
+                reply = self._session.request("part.captured", capture=self._number, begin=position)
+                piece = base64.b64decode(reply["data"])
                 _write(self._file, piece)
                 position += len(piece)
                 if not piece and is_last:

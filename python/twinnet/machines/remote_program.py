@@ -16,7 +16,7 @@ from typing import Any
 
 from twinnet.errors import LabError, TwinnetError
 from twinnet.lab_process.pending_reply import JsonObject, PendingReply
-from twinnet.lab_process.requests import JobEndedReply, JobReply
+from twinnet.lab_process.replies import JobEndedReply, JobReply
 from twinnet.machines.session import AgentSession
 
 __all__ = ["RemoteProgram"]
@@ -87,11 +87,11 @@ class RemoteProgram:
         """Carry what the program writes, until it has ended and all is here."""
         try:
             while True:
-                told = self._session.request("program.job", job=self._job, turn_s=_TURN_S)
-                for name, data in told["wrote"].items():
+                state = self._session.request("program.job", job=self._job, turn_s=_TURN_S)
+                for name, data in state["wrote"].items():
                     _write_all(self._ours[name], base64.b64decode(data))
-                if told["end"] is not None:
-                    reply = {"ok": told["end"]}
+                if state["end"] is not None:
+                    reply = {"ok": state["end"]}
                     break
         except TwinnetError as error:
             reply = {"error": {"name": error.name, "message": error.message, "remedy": error.remedy}}

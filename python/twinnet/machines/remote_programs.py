@@ -9,7 +9,8 @@ from typing import Any
 
 from twinnet.errors import LabError
 from twinnet.lab_process.pending_reply import PendingReply
-from twinnet.lab_process.requests import JobEndedReply, JobReply, JobRow, LabRequests
+from twinnet.lab_process.replies import JobEndedReply, JobReply, JobRow
+from twinnet.lab_process.requests import LabRequests
 from twinnet.machines.remote_program import RemoteProgram
 from twinnet.machines.session import AgentSession
 
@@ -51,7 +52,7 @@ class RemotePrograms:
         self._labs[machine].signal(job=program.started["job"], signal=signal)
 
     def jobs(self) -> list[JobRow]:
-        """Return what ``jobs`` tells."""
+        """Return what ``jobs`` reports."""
         mine = {(machine, one.started["job"]): number for number, (machine, one) in self._programs.items()}
         machines = dict.fromkeys(machine for machine, _ in mine)
         return [

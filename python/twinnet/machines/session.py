@@ -39,7 +39,7 @@ class AgentSession:
     Attributes
     ----------
     hello
-        What the agent told first: `version`, `name`, `clock`, `monotonic_ns`.
+        What the agent said first: `version`, `name`, `clock`, `monotonic_ns`.
     started_s
         Seconds from the start of ssh until the agent answered.
 
@@ -53,7 +53,7 @@ class AgentSession:
         self.machine = machine
         self._lock = threading.Lock()
         self._next_id = 1
-        self._told: bytes = b""
+        self._wrote: bytes = b""
         self._ended = threading.Event()
         self._failure: LabClosed | None = None
         begin_s = time.monotonic()
@@ -180,8 +180,8 @@ class AgentSession:
 
     def _gone(self, why: str) -> LabClosed:
         self._ended.set()
-        told = why or failure_of(self.machine, self._status(), self._errors(), answered=True).message
-        self._failure = LabClosed(f"the agent on {self.machine.name} has gone: {told}", "start the run again")
+        reason = why or failure_of(self.machine, self._status(), self._errors(), answered=True).message
+        self._failure = LabClosed(f"the agent on {self.machine.name} has gone: {reason}", "start the run again")
         return self._failure
 
     def _status(self) -> int:
@@ -193,12 +193,12 @@ class AgentSession:
 
     def _errors(self) -> str:
         self._listener.join(0.5)
-        return self._told.decode(errors="replace")
+        return self._wrote.decode(errors="replace")
 
     def _listen_to_errors(self) -> None:
         assert self._ssh.stderr is not None
         while data := os.read(self._ssh.stderr.fileno(), 4096):
-            self._told = (self._told + data)[-_MOST_TOLD_BYTES:]
+            self._wrote = (self._wrote + data)[-_MOST_TOLD_BYTES:]
 
     def _keep_alive(self) -> None:
         """Speak often enough that the agent knows that we are there."""

@@ -13,16 +13,8 @@ from typing import Any, TypeVar
 from twinnet.errors import LabError, NotAvailable
 from twinnet.lab_process.connection import AnswersAtOnce
 from twinnet.lab_process.pending_reply import Json, JsonObject, PendingReply
-from twinnet.lab_process.requests import (
-    AppReply,
-    AppRow,
-    FinishedReply,
-    JobEndedReply,
-    JobReply,
-    JobRow,
-    LabRequests,
-    NowReply,
-)
+from twinnet.lab_process.replies import AppReply, AppRow, FinishedReply, JobEndedReply, JobReply, JobRow, NowReply
+from twinnet.lab_process.requests import LabRequests
 from twinnet.machines.clock_setting import StudyClock
 from twinnet.machines.delays import judged_delays
 from twinnet.machines.remote_programs import RemotePrograms
@@ -51,7 +43,7 @@ class SeveralMachines(AnswersAtOnce):
     Raises
     ------
     LabError
-        An agent cannot be had; the message tells which, why and the remedy. No agent is left then.
+        An agent cannot be had; the message says which, why and the remedy. No agent is left then.
     """
 
     def __init__(self, machines: Sequence[Reached], lab_on: Callable[[AgentSession], LabRequests]) -> None:
@@ -113,7 +105,7 @@ class SeveralMachines(AnswersAtOnce):
         return PendingReply[None].come(None)
 
     def now(self) -> NowReply:
-        """Tell the time."""
+        """Report the time."""
         self._check()
         return {"now_ps": self._clock.now_ps()}
 
@@ -191,7 +183,7 @@ class SeveralMachines(AnswersAtOnce):
                 return {"finished": False}
 
     def app_report(self, *, app: int | None = None, apps: Sequence[int] | None = None) -> list[AppRow]:
-        """Tell what apps have counted, without one-way delays that the clocks of the machines do not permit."""
+        """Report what apps have counted, without one-way delays that the clocks of the machines do not permit."""
         self._check()
         wanted = [app] if app is not None else list(self._apps) if apps is None else list(apps)
         if time.monotonic() - self._clock.compared_s > _CLOCKS_STALE_S:

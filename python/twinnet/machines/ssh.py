@@ -28,7 +28,7 @@ _OPTIONS = (
 )
 _OWN_FAILURE = 255
 """The exit status of ssh when it failed itself, and no program of the other machine."""
-_MOST_TOLD = 300
+_MOST_LETTERS = 300
 
 
 class Reached(Protocol):
@@ -67,8 +67,8 @@ def ssh_command(machine: Reached) -> list[str]:
     return [*given, *_OPTIONS, "--", machine.ssh, f"exec {machine.command} agent"]
 
 
-def failure_of(machine: Reached, status: int | None, told: str, answered: bool = False) -> LabError:
-    """Return the error that tells why no agent answers.
+def failure_of(machine: Reached, status: int | None, said: str, answered: bool = False) -> LabError:
+    """Return the error that says why no agent answers.
 
     Parameters
     ----------
@@ -76,13 +76,36 @@ def failure_of(machine: Reached, status: int | None, told: str, answered: bool =
         The machine.
     status
         The exit status of ssh; ``None`` while it still runs.
-    told
+    said
         What ssh, or the other machine, wrote on standard error.
     answered
         Whether it has answered before: ssh has reached it then.
     """
-    name, target, by_hand = machine.name, machine.ssh, f"ssh {machine.ssh}"
-    host = target.rpartition("@")[2]
+    name, target, last = machine.name, machine.ssh, _last_words(said)
+    if status == _OWN_FAILURE or status is None:
+        return _failure_of_ssh(name, target, said, answered)
+    if status in (126, 127):
+        return LabError(
+            f"{name} ({target}) has no {machine.command}, or not the Python that it needs; it said: {last}",
+            f"install twinnet {__version__} there (pip install twinnet=={__version__}), or give the path with command:"
+            " ~/venv/bin/twinnet",
+            "NoTwinnetThere",
+        )
+    if re.search(r"No such command|ModuleNotFoundError|ImportError", said):
+        return LabError(
+            f"the twinnet of {name} ({target}) is another or is broken; it said: {last}",
+            f"install {__version__} there: pip install twinnet=={__version__}",
+            "OtherVersion",
+        )
+    return LabError(
+        f"the agent on {name} ({target}) ended with status {status}; it said: {last or 'nothing'}",
+        f"try ssh {target} {machine.command} doctor",
+        "AgentFailed",
+    )
+
+
+def _failure_of_ssh(name: str, target: str, said: str, answered: bool) -> LabError:
+    by_hand, last = f"ssh {target}", _last_words(said)
     known = (
         (
             r"REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -90,7 +113,7 @@ def failure_of(machine: Reached, status: int | None, told: str, answered: bool =
             f"the host key of {name} ({target}) is another than the one that is known here: it is another machine, was"
             " installed anew, or somebody stands in between",
             f"ask who keeps it; if the new key is right, forget the old one with"
-            f" {_forget_key(told, host)}, then {by_hand}",
+            f" {_forget_key(said, target.rpartition('@')[2])}, then {by_hand}",
         ),
         (
             r"Host key verification failed|authenticity of host .* can't be established",
@@ -117,53 +140,31 @@ def failure_of(machine: Reached, status: int | None, told: str, answered: bool =
             f"see that it is on, that sshd runs there and that no firewall is between; try {by_hand}",
         ),
     )
-    last = _last_words(told)
-    if status == _OWN_FAILURE or status is None:
-        for pattern, kind, message, remedy in known:
-            if re.search(pattern, told):
-                return LabError(f"{message}; ssh said: {last}", remedy, kind)
-        if answered:
-            # ssh says nothing, and ends with this status, when a signal has ended the program there.
-            said = f"; ssh said: {last}" if last else ""
-            return LabError(
-                f"the agent on {name} ({target}) was killed there, or the connection has broken{said}",
-                f"see on {target} who ended it (out of memory: dmesg), and start the run again",
-                "AgentFailed",
-            )
+    for pattern, kind, message, remedy in known:
+        if re.search(pattern, said):
+            return LabError(f"{message}; ssh said: {last}", remedy, kind)
+    if answered:
+        # ssh says nothing, and ends with this status, when a signal has ended the program there.
+        more = f"; ssh said: {last}" if last else ""
         return LabError(
-            f"{name} ({target}) cannot be reached by SSH; ssh said: {last or 'nothing'}",
-            f"try {by_hand}",
-            "Unreachable",
-        )
-    if status in (126, 127):
-        return LabError(
-            f"{name} ({target}) has no {machine.command}, or not the Python that it needs; it said: {last}",
-            f"install twinnet {__version__} there (pip install twinnet=={__version__}), or give the path with command:"
-            " ~/venv/bin/twinnet",
-            "NoTwinnetThere",
-        )
-    if re.search(r"No such command|ModuleNotFoundError|ImportError", told):
-        return LabError(
-            f"the twinnet of {name} ({target}) is another or is broken; it said: {last}",
-            f"install {__version__} there: pip install twinnet=={__version__}",
-            "OtherVersion",
+            f"the agent on {name} ({target}) was killed there, or the connection has broken{more}",
+            f"see on {target} who ended it (out of memory: dmesg), and start the run again",
+            "AgentFailed",
         )
     return LabError(
-        f"the agent on {name} ({target}) ended with status {status}; it said: {last or 'nothing'}",
-        f"try ssh {target} {machine.command} doctor",
-        "AgentFailed",
+        f"{name} ({target}) cannot be reached by SSH; ssh said: {last or 'nothing'}", f"try {by_hand}", "Unreachable"
     )
 
 
-def _forget_key(told: str, host: str) -> str:
-    """The command that forgets the key of `host`, by the name and in the file that ssh's words `told` name."""
-    entry = re.search(r"^Host key for ([\w.:%\[\]-]+) has changed", told, re.MULTILINE)
-    place = re.search(r"^Offending .* key in (/[^\0\n]*):[0-9]+\s*$", told, re.MULTILINE)
+def _forget_key(said: str, host: str) -> str:
+    """The command that forgets the key of `host`, by the name and in the file that ssh's words `said` name."""
+    entry = re.search(r"^Host key for ([\w.:%\[\]-]+) has changed", said, re.MULTILINE)
+    place = re.search(r"^Offending .* key in (/[^\0\n]*):[0-9]+\s*$", said, re.MULTILINE)
     command = ["ssh-keygen", *(("-f", place[1]) if place else ()), "-R", entry[1] if entry else host]
     return shlex.join(command)
 
 
-def _last_words(told: str) -> str:
-    lines = [line.strip() for line in told.splitlines() if line.strip() and set(line.strip()) != {"@"}]
+def _last_words(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip() and set(line.strip()) != {"@"}]
     # What a terminal would take as a command has no place in a message.
-    return re.sub(r"[^\x20-\x7e\u00a0-\uffff]", "?", " ".join(lines[-3:]))[-_MOST_TOLD:]
+    return re.sub(r"[^\x20-\x7e\u00a0-\uffff]", "?", " ".join(lines[-3:]))[-_MOST_LETTERS:]

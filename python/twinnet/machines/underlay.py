@@ -196,7 +196,7 @@ class Watch:
                 one.send()
                 one.listen(_WATCH_GAP_S)
 
-    def told(self) -> dict[str, dict[str, Any]]:
+    def echoes(self) -> dict[str, dict[str, Any]]:
         """Return what came back so far, by the address of the echo."""
         return {
             remote[0]: {"sent": one.sent, "received": len(one.ways_ps), "way_ps": list(one.ways_ps)}

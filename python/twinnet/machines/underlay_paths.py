@@ -88,8 +88,8 @@ def first_free_port(sessions: Mapping[str, AgentSession], addresses: Mapping[str
         try:
             for name, session in sessions.items():
                 others = [address for other, address in addresses.items() if other != name]
-                told = session.request("part.listen", address=addresses[name], port=port, allowed=others)
-                watched[name] = int(told["watched"])
+                reply = session.request("part.listen", address=addresses[name], port=port, allowed=others)
+                watched[name] = int(reply["watched"])
         except LabError as error:
             if error.name != "UnderlayPort":
                 raise

@@ -1,8 +1,10 @@
-"""What Mininet does in silence, told once: with what Mininet would have done, which is done too."""
+"""What Mininet does in silence, said once: with what Mininet would have done, which is done too."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from twinnet.errors import BadValue
@@ -13,21 +15,30 @@ __all__ = ["STRICT_VARIABLE", "Advice"]
 
 STRICT_VARIABLE = "TWINNET_MININET_STRICT"
 """The variable that has such settings refused."""
+_MEANT = {
+    "bandwidth": "bw",
+    "capacity": "bw",
+    "rate": "bw",
+    "latency": "delay",
+    "queue": "max_queue_size",
+    "queue_size": "max_queue_size",
+}
+"""Words of other tools, and what they are called here."""
 _SHAPING = ("bw", "delay", "jitter", "loss", "max_queue_size")
 
 
 class Advice:
-    """The messages of one script; each is told once. With `STRICT_VARIABLE` set to 1 they are errors."""
+    """The messages of one script; each is shown once. With `STRICT_VARIABLE` set to 1 they are errors."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._said: set[str] = set()
 
     def tell(self, key: str, message: str, remedy: str) -> None:
         """Tell `message` once for each `key`, or raise `BadValue` where scripts are to be strict."""
         if os.environ.get(STRICT_VARIABLE) == "1":
             raise BadValue(message, remedy)
-        if key not in self._told:
-            self._told.add(key)
+        if key not in self._said:
+            self._said.add(key)
             warn(f"twinnet: {message}; {remedy}\n")
 
     def of_plain_link(self, params: dict[str, Any]) -> None:
@@ -36,6 +47,22 @@ class Advice:
         if given:
             said = f"{', '.join(given)} given to a plain link, which Mininet ignores"
             self.tell("plain link", said, "use link=TCLink, or cls=TCLink for this link")
+
+    def of_unknown(self, params: Iterable[str], known: Iterable[str]) -> None:
+        """Tell of settings of a link that nothing reads but a script itself. Only those that are nearly `known` are
+        refused where scripts are to be strict."""
+        known = sorted(known)
+        words = [*known, *_MEANT]
+        for name in params:
+            if name in known:
+                continue
+            near = next((_MEANT.get(one, one) for one in get_close_matches(name, words, 1, 0.75)), None)
+            said = f"{name} is no setting of a link, which Mininet keeps in params and ignores"
+            if near in known:
+                self.tell(f"unknown {name}", said, f"write {near} if that is meant")
+            elif f"unknown {name}" not in self._said:
+                self._said.add(f"unknown {name}")
+                warn(f"twinnet: {said}\n")
 
     def of_time(self, name: str, value: str | float | None) -> None:
         """Tell of a time without a unit, or one that cannot be read."""

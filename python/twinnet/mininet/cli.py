@@ -20,7 +20,7 @@ from twinnet.mininet.util import dumpNodeConnections, dumpPorts, quietRun
 if TYPE_CHECKING:
     from twinnet.mininet.net import Mininet
 
-__all__ = ["CLI"]
+__all__ = ["CLI", "isReadable"]
 
 _MOST_SOURCE_BYTES = 1 << 20
 
@@ -82,6 +82,8 @@ class CLI(Cmd):
             import readline
         except ImportError:
             return
+        # Programs that drive the prompt take what comes before it for output.
+        readline.parse_and_bind("set enable-bracketed-paste off")
         history = Path("~/.mininet_history").expanduser()
         if history.is_file():
             readline.read_history_file(history)
@@ -357,3 +359,8 @@ class CLI(Cmd):
     def precmd(self, line: str) -> str:
         """Leave comments away."""
         return line.split("#")[0] if "#" in line else line
+
+
+def isReadable(poller: poll) -> bool:
+    """Return whether something that `poller` watches can be read."""
+    return any(event & POLLIN for _, event in poller.poll(0))

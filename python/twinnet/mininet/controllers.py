@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from twinnet.mininet import outside
 from twinnet.mininet.base_node import Node
 from twinnet.mininet.log import info, warn
 from twinnet.mininet.moduledeps import pathCheck
+from twinnet.mininet.programs import FOLDER
 from twinnet.mininet.running import which
 
 __all__ = [
@@ -24,6 +27,9 @@ __all__ = [
     "Ryu",
     "findController",
 ]
+
+_PATIENCE_S = 15.0
+_PAUSE_S = 0.005
 
 
 class Controller(Node):
@@ -82,6 +88,10 @@ class Controller(Node):
             self.cmd("cd " + self.cdir)
         self.cmd(f"{self.command} {self.cargs % self.port} 1>/tmp/{self.name}.log 2>/tmp/{self.name}.log &")
         self.execed = False
+        program = which(self.command.split()[0])
+        if program is not None and Path(program).parent == FOLDER and not self.inNamespace:
+            # Mininet's own is there within milliseconds, and scripts send their first frames at once.
+            await_answer(self.ip, self.port)
 
     def stop(self, *args: Any, **kwargs: Any) -> None:
         """End the program."""
@@ -109,6 +119,13 @@ def answers(ip: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def await_answer(ip: str, port: int) -> None:
+    """Wait until a program takes connections at `port` of `ip`; not for ever."""
+    end_s = time.monotonic() + _PATIENCE_S
+    while not answers(ip, port) and time.monotonic() < end_s:
+        time.sleep(_PAUSE_S)
 
 
 class OVSController(Controller):

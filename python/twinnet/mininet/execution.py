@@ -4,38 +4,85 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from subprocess import Popen
 from typing import Any
 
 from twinnet.mininet import outside
-from twinnet.mininet.kernel import CLONE_NEWNET, CLONE_NEWNS, MS_REC, MS_SLAVE, mount, setns, unshare
+from twinnet.mininet.kernel import CLONE_FS, CLONE_NEWNET, CLONE_NEWNS, MS_REC, MS_SLAVE, mount, setns, unshare
 from twinnet.mininet.log import debug
 
-__all__ = ["start_process"]
+__all__ = ["EXECUTION", "start_process"]
+
+
+class _Execution(threading.local):
+    """Whether this thread starts a program: what it forks is not a script that goes on."""
+
+    starts: bool = False
+
+
+EXECUTION = _Execution()
 
 
 def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
     """Start `cmd`, with what `subprocess.Popen` takes. One that begins with ``mnexec`` and options is started without
     that program: ``c`` closes descriptors, ``d`` leaves the terminal, ``n`` makes namespaces, ``a PID`` enters those
     of a process, ``g HOST`` puts it under the host's limit of processor time."""
-    group: str | None = None
+    steps = None
     if cmd[0] == "mnexec":
         steps, rest = _steps(cmd)
         if steps is not None:
             params.setdefault("start_new_session", steps.detached)
             params["close_fds"] = steps.close or params.get("close_fds", True)
-            params["preexec_fn"] = steps.take
-            cmd, group = rest, steps.group
-    process: Popen[Any] = Popen(cmd, **params)
-    if group is not None:
-        outside.join_processor_share(group, process.pid)
+            cmd = rest
+    own: Callable[[], None] | None = params.get("preexec_fn")
+    if steps is None:
+        process = _started(cmd, params)
+    elif steps.by_a_thread and own is None:
+        process = _in_a_thread(steps, cmd, params)
+    else:
+
+        def take() -> None:
+            steps.take_in_child()
+            if own is not None:
+                own()
+
+        process = _started(cmd, {**params, "preexec_fn": take})
     debug("_popen", cmd, process.pid, "\n")
     return process
 
 
+def _started(cmd: list[str], params: dict[str, Any]) -> Popen[Any]:
+    EXECUTION.starts = True
+    try:
+        return Popen(cmd, **params)
+    finally:
+        EXECUTION.starts = False
+
+
+def _in_a_thread(steps: _Steps, cmd: list[str], params: dict[str, Any]) -> Popen[Any]:
+    """Start `cmd` from a thread that is where the process is to be. So this process is not copied for it, which takes
+    longer than all the rest."""
+    outcome: list[Popen[Any] | BaseException] = []
+
+    def start() -> None:
+        try:
+            steps.take()
+            outcome.append(_started(cmd, params))
+        except BaseException as failure:
+            outcome.append(failure)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
 class _Steps:
-    """What is done between fork and exec."""
+    """What is done between fork and exec, or by a thread that starts the process."""
 
     def __init__(self) -> None:
         self.detached = False
@@ -44,18 +91,36 @@ class _Steps:
         self.entered: int | None = None
         self.group: str | None = None
 
-    def take(self) -> None:
+    @property
+    def by_a_thread(self) -> bool:
+        """Whether a thread can do it: not what is for the new process alone."""
+        return self.group is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+    def take_in_child(self) -> None:
         """Do it, in the new process."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if self.group is not None:
+            # Before there are children of it, and while the way out of the machine is there.
+            outside.join_limits(self.group, os.getpid())
+        self.take()
+
+    def take(self) -> None:
+        """Enter or make the namespaces, by this thread alone."""
         if self.new:
             unshare(CLONE_NEWNET | CLONE_NEWNS)
             mount("none", "/", "", MS_REC | MS_SLAVE)
             mount("sysfs", "/sys", "sysfs", 0)
         if self.entered is not None:
             folder = os.getcwd()  # noqa: PTH109
+            # Only a thread with a folder of its own can enter other mounts.
+            unshare(CLONE_FS)
             _enter(self.entered, "net", CLONE_NEWNET)
             _enter(self.entered, "mnt", CLONE_NEWNS)
-            os.chdir(folder)
+            try:
+                os.chdir(folder)
+            except OSError:
+                # A container has folders of its own.
+                os.chdir("/")
 
 
 def _enter(pid: int, kind: str, flag: int) -> None:

@@ -1,7 +1,7 @@
 """A script's network as a network file of twinnet: hosts, routers, switches, links and controllers.
 
 What a script did by commands in nodes is in the file as far as it shows in addresses, routes and forwarding. What the
-file cannot say is told, line by line, at its head.
+file cannot say is said, line by line, at its head.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from twinnet.errors import BadName
 from twinnet.mininet.controllers import RemoteController
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.shaping import Shaping
+from twinnet.mininet.switch_columns import vlans_of
 from twinnet.mininet.switches import Switch
 from twinnet.network import addressing
 from twinnet.units import format_duration, format_rate, format_size
@@ -133,6 +134,11 @@ class ExportedNetwork:
                 described["protocols"] = spoken
             if plan.fail_mode == "secure" and not plan.controllers and (flows := FABRIC.flows(switch.name)):
                 described["flows"] = flows
+            vlans = {number: vlans_of(plan.vlans.get(intf.name, {})) for number, intf in sorted(plan.ports.items())}
+            if any(vlans.values()):
+                described["vlans"] = {number: one for number, one in vlans.items() if one is not None}
+            if plan.mirrors:
+                described["mirrors"] = [{key: value for key, value in one.items() if value} for one in plan.mirrors]
         self.content.setdefault("switches", {})[self._names[id(switch)]] = described
 
     def _add_controller(self, net: Mininet) -> None:
@@ -229,8 +235,8 @@ class _HostState:
         addresses, routes, forwarding = said.strip().split("\n")[-3:]
         for row in json.loads(addresses):
             self.macs[row["ifname"]] = row.get("address", "")
-            told = [one for one in row["addr_info"] if one["scope"] == "global"]
-            self._found[row["ifname"]] = [f"{one['local']}/{one['prefixlen']}" for one in told]
+            own = [one for one in row["addr_info"] if one["scope"] == "global"]
+            self._found[row["ifname"]] = [f"{one['local']}/{one['prefixlen']}" for one in own]
         for row in json.loads(routes):
             if "gateway" in row:
                 self.routes.append((row["dst"], row["gateway"]))
@@ -255,11 +261,16 @@ def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
         if unit is not None:
             said[key.removesuffix(unit)] = _UNITS[unit](value)
         elif key == "loss":
-            said[key] = f"{value['probability'] * 100:.10g} %"
+            share: float = value if isinstance(value, float) else value["probability"]
+            said[key] = f"{share * 100:.10g} %"
         elif key == "jitter":
             said[key] = format_duration(value["scale_ps"])
         elif key == "queues":
             said[key] = {int(number): _settings(queue) for number, queue in value.items()}
+        elif key == "queue":
+            said[key] = _settings(value)
+        elif key in ("bands", "classes"):
+            said[key] = [_settings(one) for one in value]
         else:
             said[key] = value
     return said

@@ -12,19 +12,21 @@ import os
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import TwinnetError
 from twinnet.mininet import rtnetlink
 from twinnet.mininet.advice import Advice
-from twinnet.mininet.fabric_plan import BarePort, Line, Plan, SwitchPlan
+from twinnet.mininet.bare_ports import BarePort, VirtualPort
+from twinnet.mininet.fabric_plan import Line, Plan, SwitchPlan
 from twinnet.mininet.fabric_process import FabricProcess
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 
 if TYPE_CHECKING:
+    from twinnet.lab_process.replies import LearntRow
     from twinnet.mininet.base_node import Node
     from twinnet.mininet.link import Intf, Link
     from twinnet.results.fidelity import FidelityRecord
@@ -33,6 +35,8 @@ __all__ = ["FABRIC", "Fabric", "Wire"]
 
 _SOON_S = 0.05
 """A change that no command waits for takes effect after so long, so that several are made together."""
+_JOINING_S = 5.0
+"""Switches whose controllers answer have so long to agree with them, once: a controller may stay silent."""
 
 
 @dataclass
@@ -77,6 +81,7 @@ class Fabric:
         self._state = _State()
         self._process: FabricProcess | None = None
         self._changed = False
+        self._patience_s = _JOINING_S
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._owner = os.getpid()
@@ -130,13 +135,13 @@ class Fabric:
                     return intf
         return None
 
-    def counters(self, intf: Intf) -> dict[str, int]:
+    def counters(self, intf: Intf | BarePort) -> dict[str, int]:
         """Return the counters of the line that begins at `intf`, in the form of the lab protocol; none where it does
         not run."""
         process = self.process
         return dict(process.port_row(self._plan(), intf).get("counters", {})) if process is not None else {}
 
-    def classes(self, intf: Intf) -> list[dict[str, Any]]:
+    def classes(self, intf: Intf | BarePort) -> list[dict[str, Any]]:
         """Return the counters of the classes of the queue at `intf`, in the form of the lab protocol."""
         process = self.process
         return process.port_row(self._plan(), intf).get("classes", []) if process is not None else []
@@ -184,7 +189,7 @@ class Fabric:
                 os.sched_yield()
         return self._hidden
 
-    def leave(self, switches: Iterable[str], links: Iterable[Link]) -> None:
+    def leave(self, switches: Iterable[str], links: Sequence[Link]) -> None:
         """Take switches and links out, and have that take effect."""
         gone = {id(link) for link in links}
         with self._lock:
@@ -193,6 +198,8 @@ class Fabric:
             kept = [wire for wire in self._state.wires if id(wire.link) not in gone]
             self._changed |= len(kept) < len(self._state.wires)
             self._state.wires = kept
+            ends = {id(intf) for link in links for intf in link.ends()}
+            self._state.interfaces = [intf for intf in self._state.interfaces if id(intf) not in ends]
         self.settle()
 
     def link_added(self, link: Link) -> None:
@@ -235,8 +242,16 @@ class Fabric:
                 self._process.take(self._plan(), intf)
 
     def settle(self) -> None:
-        """Have all changes take effect."""
-        if not self._changed or os.getpid() != self._owner:
+        """Have all changes take effect: switches have joined the controllers that answer, too."""
+        if os.getpid() != self._owner:
+            return
+        self._build()
+        process = self._process
+        if process is not None and not process.await_joined(self._patience_s):
+            self._patience_s = 0
+
+    def _build(self) -> None:
+        if not self._changed:
             return
         with self._lock:
             if self._timer is not None:
@@ -264,12 +279,37 @@ class Fabric:
             for ends, counters in process.line_counters():
                 self.line_counts.setdefault(ends, Counter()).update(counters)
 
+    def learnt(self, switch: str) -> list[LearntRow]:
+        """Return the addresses that `switch` has learnt."""
+        process = self.process
+        return process.lab.learnt(switch=switch) if process is not None else []
+
+    def forget_learnt(self, switch: str) -> None:
+        """Have `switch` forget the addresses that it has learnt."""
+        if (process := self.process) is not None:
+            process.lab.learnt_forget(switch=switch)
+
+    def flow_lines(self, switch: str) -> list[str]:
+        """Return the flows of `switch` with their counters, as ``ovs-ofctl dump-flows`` prints them."""
+        process = self.process
+        return process.lab.flows_dump(switch=switch) if process is not None else []
+
+    def add_flows(self, switch: str, flows: Sequence[str]) -> None:
+        """Add flows to `switch`: all, or none when one of them is wrong."""
+        if (process := self.process) is not None:
+            process.lab.flows_add(switch=switch, flows=flows)
+
+    def delete_flows(self, switch: str, match: str) -> None:
+        """Delete the flows of `switch` that `match` covers; all when it is empty."""
+        if (process := self.process) is not None:
+            process.lab.flows_delete(switch=switch, match=match)
+
     def flows(self, switch: str) -> list[str]:
         """Return the flows of `switch`, as lines that add them."""
         process = self.process
         return process.flows().get(switch, []) if process is not None else []
 
-    def is_down(self, intf: Intf) -> bool:
+    def is_down(self, intf: Intf | BarePort) -> bool:
         """Return whether the interface was taken down."""
         return intf.name in self._state.down
 
@@ -294,6 +334,8 @@ class Fabric:
 
 def _exists(intf: Intf | BarePort, plan: SwitchPlan) -> bool:
     """Whether the interface is there still: a script may have deleted it by itself."""
+    if isinstance(intf, VirtualPort):
+        return True
     with in_network_of(plan.process):
         try:
             socket.if_nametoindex(intf.name)

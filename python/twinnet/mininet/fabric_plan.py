@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.mininet.bare_ports import BarePort, VirtualPort
 from twinnet.mininet.shaping import Shaping
+from twinnet.mininet.switch_columns import POLICING_COLUMNS, Refused, policer, vlans_of
 
 if TYPE_CHECKING:
-    from twinnet.mininet.base_node import Node
-    from twinnet.mininet.link import Intf, Link
+    from twinnet.mininet.link import Intf
 
 __all__ = ["Attached", "BarePort", "Line", "Plan", "SwitchPlan"]
 
 _PROTOCOLS = ("OpenFlow10", "OpenFlow13")
-
-
-@dataclass(eq=False)
-class BarePort:
-    """An interface of the machine that is a port of a switch and that no node of a script has.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    """
-
-    name: str
-    link: Link | None = None
-    node: Node | None = None
+_USUAL_POLICING_BURST_KBIT = 8000
+_TUNNELLED_MTU = 1500
 
 
 @dataclass
@@ -58,6 +47,12 @@ class SwitchPlan:
         Whether it has one controller at a time: the next when one is lost. Otherwise it has all at once.
     log
         A file that gets a line for each connection to a controller.
+    vlans
+        The columns `tag`, `trunks` and `vlan_mode` of ports that have some, by the interfaces' names.
+    mirrors
+        Its mirrors, in the form of the lab protocol.
+    policing
+        What may come in at ports, by the interfaces' names: kbit/s, and kbit at once. A rate of 0 is no limit.
     """
 
     name: str
@@ -70,6 +65,39 @@ class SwitchPlan:
     listen: str | None = None
     in_turn: bool = False
     log: Path | None = None
+    vlans: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    mirrors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    policing: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def set_targets(self, targets: Sequence[str]) -> None:
+        """Have these controllers, and listen for tools where one of them says ``ptcp:``."""
+        self.controllers = [one for one in targets if not one.startswith("p")]
+        self.listen = next((one for one in targets if one.startswith("ptcp:")), self.listen)
+
+    def police(self, number: int, changes: Mapping[str, str]) -> None:
+        """Change what may come in at a port; `changes` are columns of its interface. Raises :class:`Refused`."""
+        intf = self.ports[number]
+        held = self.policing.get(intf.name, (0, 0))
+        rate, burst = (int(changes.get(one, old)) for one, old in zip(POLICING_COLUMNS, held, strict=True))
+        if min(rate, burst) < 0:
+            raise Refused("ingress policing is 0 or more")
+        sender = _other_end(intf)
+        if rate and sender is not None and (sender.shaping.bw or sender.shaping.queue):
+            raise Refused(f"{intf.name}: what comes in there has a rate already, on the line from {sender.name}")
+        self.policing[intf.name] = (rate, burst)
+
+    def policer(self, intf: Intf | BarePort) -> dict[str, Any] | None:
+        """Return the queue before the port, in the form of the lab protocol, that drops what is too much."""
+        rate, burst = self.policing.get(intf.name, (0, 0))
+        return policer(rate * 1000, (burst or _USUAL_POLICING_BURST_KBIT) * 125) if rate else None
+
+    def mirrors_there(self) -> list[dict[str, Any]]:
+        """Return the mirrors as far as their ports are there."""
+        here = [one for one in self.mirrors if one["to"].get("port") in (None, *self.ports)]
+        sides = ("from", "towards")
+        return [
+            one | {side: [number for number in one[side] if number in self.ports] for side in sides} for one in here
+        ]
 
 
 @dataclass(frozen=True)
@@ -98,6 +126,14 @@ class Attached:
     node: str
     interface: str
     process: int | None
+
+
+def _other_end(intf: Intf | BarePort) -> Intf | None:
+    return next((one for one in intf.link.ends() if one is not intf), None) if intf.link else None
+
+
+_Owned = tuple[SwitchPlan, "Intf | BarePort"]
+"""A port of a switch, and the switch."""
 
 
 def _shaping(intf: Intf | BarePort | None) -> Shaping:
@@ -143,33 +179,63 @@ class Plan:
             (plan, plan.ports[number])
             for plan in self.switches.values()
             for number in sorted(plan.ports)
-            if id(plan.ports[number]) not in inner
+            if id(plan.ports[number]) not in inner and not isinstance(plan.ports[number], VirtualPort)
         ]
 
-    def _pairs(self) -> list[tuple[tuple[SwitchPlan, Intf], tuple[SwitchPlan, Intf]]]:
+    def _pairs(self) -> list[tuple[_Owned, _Owned]]:
         """The links between ports of switches of the fabric, which knows them, so that no loop of them does harm."""
         owners = self._owners()
         ports = [intf for plan in self.switches.values() for intf in plan.ports.values()]
         links = {id(intf.link): intf.link for intf in ports if intf.link}
-        found: list[tuple[tuple[SwitchPlan, Intf], tuple[SwitchPlan, Intf]]] = []
+        found: list[tuple[_Owned, _Owned]] = []
         for link in links.values():
             first, second = link.ends()
             if first is not second and id(first) in owners and id(second) in owners:
                 found.append(((owners[id(first)], first), (owners[id(second)], second)))
+        return found + self._patches()
+
+    def _virtual(self) -> list[tuple[SwitchPlan, VirtualPort]]:
+        """The ports that have no interface."""
+        every = [(plan, plan.ports[number]) for plan in self.switches.values() for number in sorted(plan.ports)]
+        return [(plan, port) for plan, port in every if isinstance(port, VirtualPort)]
+
+    def _patches(self) -> list[tuple[_Owned, _Owned]]:
+        """The patch ports that name each other."""
+        ports = {port.name: (plan, port) for plan, port in self._virtual() if port.kind == "patch"}
+        found: list[tuple[_Owned, _Owned]] = []
+        for plan, port in ports.values():
+            other = ports.get(port.options["peer"])
+            if other is not None and port.name < other[1].name and other[1].options["peer"] == port.name:
+                found.append(((plan, port), other))
         return found
 
-    def links(self) -> list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]]:
+    def tunnels(self) -> list[tuple[str, VirtualPort]]:
+        """The ports that lead through tunnels, each with the name of the node at which its link ends."""
+        ports = [port for _, port in self._virtual() if port.kind != "patch"]
+        return [(f"tunnel{index}", port) for index, port in enumerate(ports)]
+
+    def links(self) -> list[tuple[Intf | BarePort, Intf | BarePort | None, Shaping, Shaping]]:
         """Return for each link of the lab the interface that sends from its end `b`, the one that sends from its end
         `a`, and how both send: ``ba`` and ``ab``."""
-        found: list[tuple[Intf | BarePort, Intf | None, Shaping, Shaping]] = []
+        found: list[tuple[Intf | BarePort, Intf | BarePort | None, Shaping, Shaping]] = []
         for _, intf in self._outer():
-            other = next((one for one in intf.link.ends() if one is not intf), None) if intf.link else None
+            other = _other_end(intf)
             found.append((intf, other, _shaping(intf), _shaping(other)))
         for (_, first), (_, second) in self._pairs():
             found.append((second, first, _shaping(second), _shaping(first)))
         for line in self.lines:
             first, second = line.intfs
             found.append((second, first, _shaping(second), _shaping(first)))
+        found += [(port, None, Shaping(), Shaping()) for _, port in self.tunnels()]
+        return found
+
+    def _policed(self) -> dict[int, dict[str, Any]]:
+        """The policers at the ports of switches that other ports of the fabric send to, by the sender's identity."""
+        found: dict[int, dict[str, Any]] = {}
+        for (plan, intf), (other_plan, other) in self._pairs():
+            for sender, owner, port in ((intf, other_plan, other), (other, plan, intf)):
+                if (queue := owner.policer(port)) is not None:
+                    found[id(sender)] = queue
         return found
 
     def spec(self, flows: dict[str, list[str]]) -> dict[str, Any]:
@@ -180,6 +246,7 @@ class Plan:
         place: dict[str, int] = {}
         shaped = self.links()
         attached = self.attached()
+        policed = self._policed()
         for plan in self.switches.values():
             dpid = plan.dpid
             while dpid in dpids:
@@ -195,6 +262,7 @@ class Plan:
                     "listen": plan.listen,
                     "protocols": [one for one in plan.protocols if one in _PROTOCOLS] or list(_PROTOCOLS),
                     "flows": flows.get(plan.name, []),
+                    "mirrors": plan.mirrors_there(),
                     "ports": [],
                 }
             )
@@ -205,27 +273,34 @@ class Plan:
             for number in sorted(plan.ports):
                 intf = plan.ports[number]
                 end_of[id(intf)] = {"node": plan.name, "port": len(ports)}
-                queue = self.queues.get(intf.name, _shaping(intf).queue)
-                ports.append({"name": intf.name, "number": number, "queue": queue})
-        for index, (_, intf) in enumerate(self._outer()):
+                queue = self.queues.get(intf.name, _shaping(intf).queue) or policed.get(id(intf))
+                vlans = vlans_of(plan.vlans.get(intf.name, {}))
+                ports.append({"name": intf.name, "number": number, "queue": queue, "vlans": vlans})
+        for index, (plan, intf) in enumerate(self._outer()):
             _, _, sends, arrives = shaped[index]
-            nodes.append(_interface(attached[index], arrives))
+            nodes.append(_interface(attached[index], arrives.queue or plan.policer(intf)))
             ends = {"a": {"node": f"if{index}", "port": 0}, "b": end_of[id(intf)]}
             links.append({**ends, "ab": arrives.direction(), "ba": sends.direction()})
         for (_, first), (_, second) in self._pairs():
             up = first.name not in self.down and second.name not in self.down
             ends = {"a": end_of[id(first)], "b": end_of[id(second)], "up": up}
             links.append({**ends, "ab": _shaping(first).direction(), "ba": _shaping(second).direction()})
-        for line, (_, _, second, first) in zip(self.lines, shaped[len(links) :], strict=True):
+        of_lines = shaped[len(links) : len(links) + len(self.lines)]
+        for line, (_, _, second, first) in zip(self.lines, of_lines, strict=True):
             nodes += [
-                _interface(Attached(name, name, line.process), sends)
+                _interface(Attached(name, name, line.process), sends.queue)
                 for name, sends in zip(line.inner, (first, second), strict=True)
             ]
             ends = {"a": {"node": line.inner[0], "port": 0}, "b": {"node": line.inner[1], "port": 0}}
             links.append({**ends, "ab": first.direction(), "ba": second.direction()})
+        for name, port in self.tunnels():
+            nodes.append(port.end_of_tunnel(name))
+            way = Shaping().direction()
+            ends = {"a": {"node": name, "port": 0}, "b": end_of[id(port)]}
+            links.append({**ends, "mtu": _TUNNELLED_MTU, "ab": way, "ba": way})
         return {"nodes": nodes, "links": links, "schedule": []}
 
 
-def _interface(attached: Attached, sends: Shaping) -> dict[str, Any]:
-    port = {"name": attached.node, "queue": sends.queue}
+def _interface(attached: Attached, queue: dict[str, Any] | None) -> dict[str, Any]:
+    port = {"name": attached.node, "queue": queue}
     return {"kind": "interface", "name": attached.node, "interface": attached.interface, "ports": [port]}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import queue
 import re
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,12 +18,13 @@ from twinnet.control.targets import parse_target
 from twinnet.errors import LabError
 from twinnet.lab_process.process import LabProcess
 from twinnet.mininet import outside
-from twinnet.mininet.fabric_plan import Plan, SwitchPlan
+from twinnet.mininet.fabric_plan import BarePort, Plan, SwitchPlan
 from twinnet.mininet.kernel import in_network_of
-from twinnet.mininet.log import debug
+from twinnet.mininet.log import debug, warn
 from twinnet.mininet.tool_doors import ToolDoors
 
 if TYPE_CHECKING:
+    from twinnet.lab_process.pending_reply import PendingReply
     from twinnet.lab_process.requests import LabRequests
     from twinnet.mininet.link import Intf
     from twinnet.results.fidelity import FidelityRecord
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["FabricProcess"]
 
 _PATIENCE_S = 5.0
+_OFFERED_AT_ONCE = 64
+"""The kernel permits so many descriptors on their way, and several times more."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _COUNTED = re.compile(r"(duration|n_packets|n_bytes|idle_age|hard_age)=[^,\s]*,?\s*")
 _USUAL_QUEUE: dict[str, Any] = {"kind": "fifo", "limit_frames": 1000}
@@ -43,6 +50,13 @@ _UNSHAPED: dict[str, Any] = {
 def _sends(intf: object) -> object:
     """The shaping that the interface has itself: behind a switch of the fabric its own line has it."""
     return getattr(intf, "shaping", None)
+
+
+def _keep_silent(interface: str) -> None:
+    """Have the kernel answer no ARP at `interface`, for it would do so for all addresses of its namespace: what comes
+    in there is the fabric's, as the ports of Open vSwitch are its own."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/sys/net/ipv4/conf/{interface}/arp_ignore").write_text("8")
 
 
 def _note(log: Path, line: str) -> None:
@@ -67,6 +81,7 @@ class FabricProcess:
         try:
             self._offer(plan)
             self.lab.start(network=self.spec, options={"interface": "auto"})
+            self._attach_tunnels(plan)
             outside.promote(self._process.pid)
         except BaseException:
             self._process.end(_PATIENCE_S)
@@ -74,9 +89,12 @@ class FabricProcess:
         for node in self.spec["nodes"]:
             debug(f"*** {self.name}: {node['kind']} {node['name']} with {len(node['ports'])} ports\n")
         self._doors = ToolDoors(self.lab, self.spec["nodes"])
+        self._first: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._awaited = 0
         for switch in plan.switches.values():
             for targets in [switch.controllers] if switch.in_turn else [[one] for one in switch.controllers]:
                 if targets:
+                    self._awaited += 1
                     threading.Thread(target=self._dial, args=(switch, targets), daemon=True).start()
 
     @property
@@ -92,39 +110,81 @@ class FabricProcess:
     def _offer(self, plan: Plan) -> None:
         from twinnet import _core
 
+        offered: deque[PendingReply[None]] = deque()
         for attached in plan.attached():
             debug(f"*** {self.name}: taking {attached.interface} for {attached.node}\n")
             with in_network_of(attached.process):
+                _keep_silent(attached.interface)
                 try:
                     packet, watch, index, mtu = _core.open_interface(attached.interface)
                 except _core.CoreError as error:
                     name, message, remedy = error.args
                     raise LabError(message, remedy, name) from None
+            given = (packet, watch)
             try:
-                self.lab.interface_offer(descriptors=(packet, watch), node=attached.node, index=index, mtu=mtu)
+                asked = self.lab.interface_offer_later(descriptors=given, node=attached.node, index=index, mtu=mtu)
+                offered.append(asked)
             finally:
                 os.close(packet)
                 os.close(watch)
+            if len(offered) > _OFFERED_AT_ONCE:
+                offered.popleft().result()
+        for asked in offered:
+            asked.result()
+
+    def _attach_tunnels(self, plan: Plan) -> None:
+        """Give the tunnels of ports their sockets, in this machine; those that cannot be had are told, and carry
+        nothing."""
+        if not plan.tunnels():
+            return
+        from twinnet.lab.underlays import Underlays
+
+        nodes = [node for node in self.spec["nodes"] if node["kind"] == "tunnel"]
+        links = [link for link in self.spec["links"] if "mtu" in link]
+        Underlays.of(nodes, links, lambda refused: warn(f"*** {refused}\n")).attach_to(self.lab)
 
     def _dial(self, switch: SwitchPlan, targets: Sequence[str]) -> None:
         """Keep `switch` connected to one of the controllers at `targets`: to the next when one is lost."""
         pause_s = _FIRST_PAUSE_S
-        for text in itertools.cycle(targets):
+        for attempt, text in enumerate(itertools.cycle(targets)):
             if self._ended.wait(pause_s if pause_s > _FIRST_PAUSE_S else 0):
                 return
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             target = parse_target(text)
+            pending = None
             try:
                 with outside.connect(target.address, target.port) as sock:
                     given = [sock.fileno()]
                     pending = self.lab.controller_attach_later(switch=switch.name, target=text, descriptors=given)
+                if attempt == 0:
+                    self._first.put(switch.name)
                 if switch.log is not None:
                     _note(switch.log, f"{text}: connected\n")
                 pending.result()
                 pause_s = 2 * _FIRST_PAUSE_S
             except (LabError, OSError):
+                if attempt == 0 and pending is None:
+                    self._first.put(None)
                 if self.lab.closed:
                     return
+
+    def await_joined(self, patience_s: float) -> bool:
+        """Wait until the switches whose controllers answered their first call have agreed on a version with these;
+        return whether that took no longer than `patience_s`."""
+        end_s = time.monotonic() + patience_s
+        answered: set[str] = set()
+        try:
+            while self._awaited:
+                name = self._first.get(timeout=max(0.0, end_s - time.monotonic()))
+                self._awaited -= 1
+                answered |= {name} if name is not None else set()
+            if answered:
+                waits = self.lab.controllers_wait_later(switches=sorted(answered))
+                waits.result(max(0.0, end_s - time.monotonic()))
+        except (LabError, TimeoutError, queue.Empty):
+            self._awaited = 0
+            return self.lab.closed
+        return True
 
     def flows(self) -> dict[str, list[str]]:
         """Return the flows of all switches, as lines that add them."""
@@ -162,7 +222,7 @@ class FabricProcess:
             if "up" in link and any(one is intf for one in ends):
                 self.lab.link_set(link=number, set={"up": link["up"]})
 
-    def port_row(self, plan: Plan, intf: Intf) -> dict[str, Any]:
+    def port_row(self, plan: Plan, intf: Intf | BarePort) -> dict[str, Any]:
         """Return the counters of the line that begins at `intf` and of the classes of its queue, in the form of the
         lab protocol."""
         for link, (at_b, at_a, _, _) in zip(self.spec["links"], plan.links(), strict=False):

@@ -51,8 +51,8 @@ def set_interface(name: str, words: Sequence[str]) -> bool:
 
 
 def _take(asked: socket.socket, name: str, up: bool) -> None:
-    told = fcntl.ioctl(asked, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
-    flags: int = struct.unpack_from("16sH", told)[1]
+    answered = fcntl.ioctl(asked, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
+    flags: int = struct.unpack_from("16sH", answered)[1]
     flags = flags | _IFF_UP if up else flags & ~_IFF_UP
     fcntl.ioctl(asked, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags))
 

@@ -8,13 +8,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 __all__ = [
+    "CLONE_FS",
     "CLONE_NEWIPC",
     "CLONE_NEWNET",
     "CLONE_NEWNS",
     "CLONE_NEWPID",
     "CLONE_NEWUSER",
     "CLONE_NEWUTS",
-    "MS_BIND",
     "MS_PRIVATE",
     "MS_REC",
     "MS_SLAVE",
@@ -26,13 +26,13 @@ __all__ = [
     "unshare",
 ]
 
+CLONE_FS = 0x00000200
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 MS_SLAVE = 0x80000
@@ -49,7 +49,8 @@ def _checked(result: int, what: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Give this thread (for `CLONE_NEWUSER` and `CLONE_NEWPID`: this process) new namespaces; raises `OSError`."""
+    """Give this thread (for `CLONE_NEWUSER` and `CLONE_NEWPID`: this process) new namespaces, or a folder and a root of
+    its own (`CLONE_FS`); raises `OSError`."""
     _checked(_libc.unshare(flags), "unshare")
 
 

@@ -7,74 +7,42 @@ from __future__ import annotations
 
 import selectors
 import socket
+import struct
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinnet.control.connected_switch import ConnectedSwitch
-from twinnet.control.events import FlowRemoved
-from twinnet.control.learning import LearningSwitch
-from twinnet.control.session import Session
+from twinnet.control.framing import HEADER_BYTES, NotOpenFlow
+from twinnet.control.hello import agreed_version
 from twinnet.errors import LabError
 from twinnet.mininet.kernel import name_process
+from twinnet.mininet.learning_1_0 import VERSION, Session10
 
 if TYPE_CHECKING:
-    from twinnet.qos.queue import Queue
+    from twinnet.control.session import Session
+    from twinnet.mininet.learning_1_3 import Stage13
 
 __all__ = ["LearningController", "main"]
 
 _DEFAULT_PORT = 6653
 _OLD_PORT = 6633
 _BACKLOG = 512
-_WHAT_NO_FLOW_COVERS = "priority=0,actions=controller"
 _PIECE_BYTES = 256 * 1024
-
-
-class _Learning(LearningSwitch):
-    """A learning switch that asks again to be sent what no flow covers when a user has deleted all flows, as switches
-    of OpenFlow 1.0 do by themselves."""
-
-    def on_switch_joined(self, switch: ConnectedSwitch) -> None:
-        super().on_switch_joined(switch)
-        switch.install(_WHAT_NO_FLOW_COVERS, tell_when_removed=True)
-
-    def on_flow_removed(self, event: FlowRemoved) -> None:
-        event.switch.install(_WHAT_NO_FLOW_COVERS, tell_when_removed=True)
+_HELLO_OF_1_0 = bytes((VERSION, 0, 0, HEADER_BYTES, 0, 0, 0, 0))
 
 
 class LearningController:
-    """Serves the switches that connect to `listeners`. It is the stage of a :class:`LearningSwitch`."""
+    """Serves the switches that connect to `listeners`: by OpenFlow 1.0 those that speak it, as Mininet's own controller
+    does, and others by 1.3."""
 
     def __init__(self, listeners: Sequence[socket.socket]) -> None:
         self._listeners = list(listeners)
-        self._joined: dict[str, ConnectedSwitch] = {}
-        self._controller = _Learning()
-        self._begin_s = time.monotonic()
+        self._stage: Stage13 | None = None
         self._selector = selectors.DefaultSelector()
         for listener in self._listeners:
             self._selector.register(listener, selectors.EVENT_READ)
-        self._sessions: dict[socket.socket, Session] = {}
-        self._accepted = 0
-        self._controller.attach(self, self._joined)
-
-    @property
-    def now_ps(self) -> int:
-        """The time since the start in picoseconds."""
-        return int((time.monotonic() - self._begin_s) * 1e12)
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        """Nothing is known of the network."""
-        return {"nodes": [], "links": []}
-
-    def call_at(self, at_ps: int, call: Callable[[], None]) -> None:
-        """Refuse: a learning switch has no timers."""
-        raise NotImplementedError("the learning controller has no timers")
-
-    def set_queue(self, switch: str, port: int, queue: Queue | None) -> None:
-        """Refuse: a learning switch sets no queues."""
-        raise NotImplementedError("the learning controller sets no queues")
+        self._sessions: dict[socket.socket, Session | Session10] = {}
+        self._hellos: dict[socket.socket, bytes] = {}
 
     def turn(self, timeout_s: float | None = None) -> None:
         """Wait for what switches say, and answer it."""
@@ -88,28 +56,53 @@ class LearningController:
     def _accept(self, listener: socket.socket) -> None:
         sock, _ = listener.accept()
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._accepted += 1
-        session = Session(self._controller, f"switch{self._accepted}", self._joined, lambda: None, lambda _: None)
-        self._sessions[sock] = session
+        self._hellos[sock] = b""
         self._selector.register(sock, selectors.EVENT_READ)
-        self._send(sock, session)
+
+    def _greet(self, sock: socket.socket, data: bytes) -> tuple[Session | Session10, bytes] | None:
+        """Choose the version by the switch's hello: 1.0 where it speaks that, as Mininet's own controller does."""
+        said = self._hellos[sock] = self._hellos[sock] + data
+        if len(said) < HEADER_BYTES or len(said) < int.from_bytes(said[2:4], "big"):
+            return None
+        del self._hellos[sock]
+        if agreed_version(said[: int.from_bytes(said[2:4], "big")], _HELLO_OF_1_0) == VERSION:
+            session: Session | Session10 = Session10(self._sessions.values())
+        else:
+            if self._stage is None:
+                # Few switches speak 1.3 alone, and what they need takes time to import: this program has to listen at
+                # once, as Mininet's own controller does.
+                from twinnet.mininet.learning_1_3 import Stage13
+
+                self._stage = Stage13()
+            session = self._stage.session()
+        self._sessions[sock] = session
+        return session, said
 
     def _receive(self, sock: socket.socket) -> None:
-        session = self._sessions[sock]
         try:
             data = sock.recv(_PIECE_BYTES)
-            if data:
+            session = self._sessions.get(sock)
+            if data and session is None:
+                chosen = self._greet(sock, data)
+                if chosen is None:
+                    return
+                session, data = chosen
+                # By itself, as other controllers do: a protocol analyser shows a hello then.
+                self._send(sock, session)
+            if data and session is not None:
                 session.receive(data)
                 self._send(sock, session)
                 return
-        except (LabError, OSError) as error:
+        except (LabError, NotOpenFlow, OSError, struct.error) as error:
             print(f"controller: {error}", file=sys.stderr, flush=True)
         self._selector.unregister(sock)
         sock.close()
-        del self._sessions[sock]
-        session.close()
+        self._hellos.pop(sock, None)
+        ended = self._sessions.pop(sock, None)
+        if ended is not None:
+            ended.close()
 
-    def _send(self, sock: socket.socket, session: Session) -> None:
+    def _send(self, sock: socket.socket, session: Session | Session10) -> None:
         out = session.take()
         if out:
             sock.sendall(out)

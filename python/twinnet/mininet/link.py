@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import debug, error, info
 from twinnet.mininet.shaping import Shaping
+from twinnet.mininet.tc_commands import delay_commands, rate_commands
 from twinnet.mininet.util import makeIntfPair
 
 if TYPE_CHECKING:
@@ -26,9 +29,6 @@ __all__ = [
     "info",
     "makeIntfPair",
 ]
-
-_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
-_HARDWARE = re.compile(r"..:..:..:..:..:..")
 
 
 class Intf:
@@ -59,6 +59,8 @@ class Intf:
 
     shaping: Shaping = Shaping()
     gone: bool = False
+    _ipMatchRegex: ClassVar[re.Pattern[str]] = re.compile(r"\d+\.\d+\.\d+\.\d+")
+    _macMatchRegex: ClassVar[re.Pattern[str]] = re.compile(r"..:..:..:..:..:..")
 
     def __init__(
         self,
@@ -110,19 +112,19 @@ class Intf:
     def updateIP(self) -> str | None:
         """Read the IPv4 address that the interface has now."""
         said, _, _ = self.node.pexec(f"ifconfig {self.name}")
-        self.ip = next(iter(_ADDRESS.findall(said)), None)
+        self.ip = next(iter(self._ipMatchRegex.findall(said)), None)
         return self.ip
 
     def updateMAC(self) -> str | None:
         """Read the hardware address that the interface has now."""
-        self.mac = next(iter(_HARDWARE.findall(self.ifconfig())), None)
+        self.mac = next(iter(self._macMatchRegex.findall(self.ifconfig())), None)
         return self.mac
 
     def updateAddr(self) -> tuple[str | None, str | None]:
         """Read both addresses that the interface has now."""
         said = self.ifconfig()
-        self.ip = next(iter(_ADDRESS.findall(said)), None)
-        self.mac = next(iter(_HARDWARE.findall(said)), None)
+        self.ip = next(iter(self._ipMatchRegex.findall(said)), None)
+        self.mac = next(iter(self._macMatchRegex.findall(said)), None)
         return self.ip, self.mac
 
     def IP(self) -> str | None:
@@ -168,6 +170,9 @@ class Intf:
         self.setParam(results, "ifconfig", ifconfig=ifconfig)
         return results
 
+    def linked(self) -> None:
+        """Called when the link that ends here is there."""
+
     def delete(self) -> None:
         """Delete the interface, and with it the other end of its pair."""
         if not self.gone:
@@ -209,10 +214,36 @@ class TCIntf(Intf):
 
     bwParamMax: float = 1000
     """The highest rate in Mbit/s that Mininet takes."""
+    _commands: Sequence[str] = ()
 
     def tc(self, cmd: str, tc: str = "tc") -> str:
         """Run a command of ``tc``: `cmd` has ``%s`` for the program and for the interface."""
         return self.cmd(cmd % (tc, self))
+
+    def bwCmds(self, bw: float | None = None, speedup: float = 0, **settings: Any) -> tuple[list[str], str]:
+        """Return the commands of ``tc`` for a rate, and where further ones go: for classes that change them."""
+        at_switch = bw is not None and speedup > 0 and self.node.name[:1] == "s"
+        return rate_commands(speedup if at_switch else bw, **settings)
+
+    @staticmethod
+    def delayCmds(parent: str, **settings: Any) -> tuple[list[str], str]:
+        """Return the command of ``tc`` for delay and losses, and where further ones go: for classes that change it."""
+        return delay_commands(parent, **settings)
+
+    def _by_commands(self, bw: float | None, delays: dict[str, Any], **settings: Any) -> None:
+        """Configure the line as commands of ``tc`` say, once there is one."""
+        commands, parent = self.bwCmds(bw=bw, **settings)
+        self._commands = [*commands, *self.delayCmds(parent=parent, **delays)[0]]
+        if FABRIC.line_end(self.name) is not None:
+            self.linked()
+
+    def linked(self) -> None:
+        """Do what could not be done before the link was there."""
+        commands, self._commands = self._commands, ()
+        if commands and self.shaping != Shaping():
+            commands = ["%s qdisc del dev %s root", *commands]
+        for said in filter(None, map(self.tc, commands)):
+            error(f"*** Error: {said}")
 
     def config(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -270,12 +301,26 @@ class TCIntf(Intf):
         for name, given in (("delay", delay), ("jitter", jitter)):
             FABRIC.advice.of_time(name, given)
         FABRIC.advice.of_loss(loss)
+        if type(self).bwCmds is not TCIntf.bwCmds or type(self).delayCmds is not TCIntf.delayCmds:
+            ways = {"use_hfsc": use_hfsc, "use_tbf": use_tbf, "latency_ms": latency_ms}
+            ways |= {"enable_ecn": enable_ecn, "enable_red": enable_red, "speedup": speedup}
+            delays = {"delay": delay, "jitter": jitter, "loss": loss, "max_queue_size": max_queue_size}
+            self._by_commands(bw, delays, **ways)
+            return result
         asked = (bw, delay, jitter, loss, max_queue_size, use_tbf, latency_ms, enable_ecn, enable_red)
         self.shaping: Shaping = Shaping.of(*asked)
         info(f"({self.shaping.words()}) ")
         result["tcoutputs"], result["parent"] = [], " parent 5:1 "
         FABRIC.shaping_changed(self)
         return result
+
+
+_SETTINGS = {
+    *signature(Intf.config).parameters,
+    *signature(TCIntf.config).parameters,
+    *("disable_gro", "moveIntfFn", "port", "use_htb"),
+}
+"""What links of Mininet's own classes take; ``use_htb`` is what they do anyway."""
 
 
 class Link:
@@ -336,10 +381,17 @@ class Link:
         self.intf1: Intf = self._classes[0](name=name1, node=node1, link=self, mac=addr1, **each[0])
         self.intf2: Intf = self._classes[1](name=name2, node=node2, link=self, mac=addr2, **each[1])
         FABRIC.link_added(self)
+        for end in self.ends():
+            end.linked()
 
     def _tell_ignored(self, kind: Any, params: dict[str, Any]) -> None:
-        if isinstance(kind, type) and issubclass(kind, Intf) and kind.config is Intf.config:
+        if not isinstance(kind, type) or not issubclass(kind, Intf):
+            return
+        if kind.config is Intf.config:
             FABRIC.advice.of_plain_link(params)
+        # What a class of a script makes of others is its own.
+        if kind.config in (Intf.config, TCIntf.config) and kind.__init__ is Intf.__init__:
+            FABRIC.advice.of_unknown(params, _SETTINGS)
 
     def _make_pair(
         self, name1: str, name2: str, addr1: str | None, addr2: str | None, node1: Node, node2: Node
@@ -347,7 +399,8 @@ class Link:
         """Make the interfaces: one pair, or two with a line of the fabric between them where hosts are joined by
         interfaces that can be shaped."""
         shaped = any(isinstance(kind, type) and issubclass(kind, TCIntf) for kind in self._classes)
-        own_way = type(self).makeIntfPair.__func__ is not Link.makeIntfPair.__func__
+        # A class of a script may make it an ordinary method.
+        own_way = getattr(type(self).makeIntfPair, "__func__", None) is not Link.makeIntfPair.__func__
         if shaped and not own_way and not (node1.is_switch or node2.is_switch):
             FABRIC.make_wire(self, (name1, addr1, node1), (name2, addr2, node2))
         else:

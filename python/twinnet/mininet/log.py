@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 __all__ = [
     "LEVELS",
@@ -12,11 +12,13 @@ __all__ = [
     "LOGMSGFORMAT",
     "OUTPUT",
     "MininetLogger",
+    "Singleton",
     "StreamHandlerNoNewline",
     "debug",
     "error",
     "info",
     "lg",
+    "makeListCompatible",
     "output",
     "setLogLevel",
     "warn",
@@ -51,6 +53,17 @@ class StreamHandlerNoNewline(_Handler):
     terminator: str = ""
 
 
+class Singleton(type):
+    """The class of classes that have one instance; for classes of scripts."""
+
+    instance: Any = None
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls.__dict__.get("instance") is None:
+            cls.instance = super().__call__(*args, **kwargs)
+        return cls.instance
+
+
 class MininetLogger(logging.Logger):
     """The logger of Mininet's messages."""
 
@@ -74,6 +87,11 @@ class MininetLogger(logging.Logger):
         """Log at the level `OUTPUT`."""
         if self.isEnabledFor(OUTPUT):
             self._log(OUTPUT, msg, args)
+
+
+def makeListCompatible(fn: Callable[[str], None]) -> Callable[..., None]:
+    """Return a function that joins its arguments by blanks and gives them to `fn`."""
+    return _joining(fn, fn.__name__)
 
 
 def _joining(write: Callable[[str], None], name: str) -> Callable[..., None]:

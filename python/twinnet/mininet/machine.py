@@ -22,6 +22,7 @@ from types import FrameType
 from typing import NoReturn, cast
 
 from twinnet.errors import LabError
+from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.mininet import outside, programs
 from twinnet.mininet.kernel import (
     CLONE_NEWIPC,
@@ -36,9 +37,9 @@ from twinnet.mininet.kernel import (
     mount,
     unshare,
 )
-from twinnet.mininet.processor_shares import ProcessorShares
 from twinnet.mininet.rtnetlink import take_up
 from twinnet.mininet.tool_doors import RUN_VARIABLE
+from twinnet.mininet.user_mode_nat import UserModeNat
 
 __all__ = ["MACHINE_VARIABLE", "inside", "run"]
 
@@ -51,7 +52,7 @@ _OPEN_FILES = 1 << 20
 _NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
 _USER_NAMESPACES = (
     "let users create user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
-    "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); `twinnet doctor` tells what this machine permits"
+    "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); `twinnet doctor` says what this machine permits"
 )
 _PROC = (
     "container engines mask parts of /proc, and the kernel then permits no fresh one: start the container with "
@@ -81,7 +82,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     """
     _raise_limits()
     door, inner_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    told, tell = os.pipe()
+    reading, tell = os.pipe()
     go, let_go = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -96,12 +97,12 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     for descriptor in (go, tell):
         os.close(descriptor)
     inner_door.close()
-    if os.read(told, 1) == b"n":
+    if os.read(reading, 1) == b"n":
         _write_maps(child)
         os.write(let_go, b"g")
     os.close(let_go)
-    failure = os.read(told, 4096).decode()
-    os.close(told)
+    failure = os.read(reading, 4096).decode()
+    os.close(reading)
     status = _attend(child, door)
     if failure:
         name, message, remedy = failure.split("\n")
@@ -137,7 +138,7 @@ def _attend(child: int, door: socket.socket) -> int:
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
     before |= {number: signal.signal(number, signal.SIG_IGN) for number in _OF_THE_TERMINAL}
     ended = os.pidfd_open(child)
-    shares = ProcessorShares(os.getpid())
+    groups, way = ControlGroups(os.getpid()), UserModeNat()
     try:
         with selectors.DefaultSelector() as selector, door:
             selector.register(ended, selectors.EVENT_READ)
@@ -148,14 +149,15 @@ def _attend(child: int, door: socket.socket) -> int:
                     break
                 for key in ready:
                     if key.fileobj is not door:
-                        outside.answer(cast("socket.socket", key.fileobj), shares)
+                        outside.answer(cast("socket.socket", key.fileobj), groups, way)
                         continue
                     selector.unregister(door)
                     for descriptor in socket.recv_fds(door, 1, 1)[1]:
                         selector.register(socket.socket(fileno=descriptor), selectors.EVENT_READ)
         return _status(os.waitpid(child, 0)[1])
     finally:
-        shares.end()
+        way.end()
+        groups.end()
         os.close(ended)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -129,6 +129,14 @@ class Measuring:
         return self.pingFull(hosts=self.hosts[:2])
 
     @staticmethod
+    def _parseIperf(iperfOutput: str) -> str:
+        """Return the last rate that iperf told to people, such as ``9.5 Mbits/sec``; empty when there is none."""
+        found: list[str] = re.findall(r"([\d.]+ \w+/sec)", iperfOutput)
+        if not found:
+            error("could not parse iperf output: " + iperfOutput)
+        return found[-1] if found else ""
+
+    @staticmethod
     def _iperfVals(iperfcsv: str, serverip: str) -> dict[str, str]:
         """Return the last line of iperf's report (``-y C``) by fields, the client's end first."""
         values: dict[str, str] = {}
@@ -174,9 +182,9 @@ class Measuring:
         address = server.IP()
         if not udp and not waitListening(client, address, port):
             raise Exception(f"Could not connect to iperf on port {port}")
-        told = client.cmd(f"{words}-t {seconds} -c {address} " + (f"-b {udpBw} " if udp else "")) or ""
-        sent = self._iperfVals(told, address)
-        debug("iperf client output:", told, sent)
+        report = client.cmd(f"{words}-t {seconds} -c {address} " + (f"-b {udpBw} " if udp else "")) or ""
+        sent = self._iperfVals(report, address)
+        debug("iperf client output:", report, sent)
         heard, received = "", dict[str, str]()
         for _ in range(_IPERF_WAITS):
             heard += server.monitor(timeoutms=_IPERF_PATIENCE_MS)
@@ -187,7 +195,7 @@ class Measuring:
         server.sendInt()
         server.waitOutput()
         if "rate" not in sent or "rate" not in received:
-            raise Exception(f"iperf between {client} and {server} told no rates: {told}{heard}")
+            raise Exception(f"iperf between {client} and {server} told no rates: {report}{heard}")
         result = [fmtBps(received["rate"], fmt or ""), fmtBps(sent["rate"], fmt or "")]
         if udp:
             result.insert(0, udpBw)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
@@ -22,9 +21,10 @@ from twinnet.mininet.measuring import Measuring
 from twinnet.mininet.node import Controller, DefaultController, Host, OVSKernelSwitch
 from twinnet.mininet.nodelib import NAT
 from twinnet.mininet.outcome import OUTCOME
-from twinnet.mininet.rtnetlink import delete_together
-from twinnet.mininet.switch_database import serve
+from twinnet.mininet.shell import await_shells
+from twinnet.mininet.taking_down import delete_interfaces, hang_up
 from twinnet.mininet.term import cleanUpScreens, makeTerms
+from twinnet.mininet.tool_server import serve
 from twinnet.mininet.topo import Topo
 from twinnet.mininet.util import (
     ensureRoot,
@@ -394,6 +394,7 @@ class Mininet(Measuring):
             self.startTerms()
         if self.autoStaticArp:
             self.staticArp()
+        await_shells(self.values())
         self.built = True
 
     def startTerms(self) -> None:
@@ -425,6 +426,7 @@ class Mininet(Measuring):
         """Start the controllers and the switches."""
         if not self.built:
             self.build()
+        await_shells(self.values())
         info("*** Starting controller\n")
         for controller in self.controllers:
             info(controller.name + " ")
@@ -465,7 +467,7 @@ class Mininet(Measuring):
             self.stopXterms()
         FABRIC.leave([switch.name for switch in self.switches], self.links)
         info(f"*** Stopping {len(self.links)} links\n")
-        self._delete_interfaces()
+        delete_interfaces(self.links)
         for link in self.links:
             info(".")
             link.stop()
@@ -482,21 +484,11 @@ class Mininet(Measuring):
             switch.terminate()
         info("\n")
         info(f"*** Stopping {len(self.hosts)} hosts\n")
+        hang_up(self.hosts)
         for host in self.hosts:
             info(host.name + " ")
             host.terminate()
         info("\n*** Done\n")
-
-    def _delete_interfaces(self) -> None:
-        """Have the kernel delete at once the links that end at nodes without a namespace: the other ends go too."""
-        ours = [link for link in self.links if _ends_as_usual(link)]
-        ends = [(end, link) for link in ours for end in link.ends() if not end.node.inNamespace]
-        for end in (end for link in ours for end in link.ends()):
-            debug(f"*** deleting {end} of {end.node}\n")
-        with contextlib.suppress(OSError):
-            delete_together([end.name for end, _ in ends])
-            for _, link in ends:
-                link.intf1.gone = link.intf2.gone = True
 
     def run(self, test: Any, *args: Any, **kwargs: Any) -> Any:
         """Start, call `test`, stop, and return what `test` returned."""
@@ -529,10 +521,14 @@ class Mininet(Measuring):
         return result
 
 
-def _ends_as_usual(link: Link) -> bool:
-    kind = type(link)
-    return kind.delete is Link.delete and kind.stop is Link.stop
-
-
 class MininetWithControlNet(ControlNetwork, Mininet):
     """A network whose switches and controller are in namespaces and joined by links of their own."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class of networks with containers, which is made from the one here."""
+    if name != "Containernet":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from twinnet.mininet.containernet import Containernet
+
+    return Containernet

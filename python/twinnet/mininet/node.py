@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinnet.mininet.base_node import Host, Node
+from twinnet.mininet.containers import Docker
 from twinnet.mininet.controllers import (
     NOX,
     Controller,
@@ -40,6 +41,7 @@ __all__ = [
     "Controller",
     "DefaultController",
     "DefaultControllers",
+    "Docker",
     "Host",
     "IVSSwitch",
     "Intf",

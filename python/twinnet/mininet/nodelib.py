@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from twinnet.mininet import outside
 from twinnet.mininet.base_node import Node
+from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import info, warn
 from twinnet.mininet.moduledeps import pathCheck
 from twinnet.mininet.running import quietRun
@@ -96,6 +100,13 @@ class NAT(Node):
         if not self.localIntf:
             self.localIntf = self.defaultIntf()
         self.setManualConfig(self.localIntf)
+        translates = shutil.which("iptables") is not None
+        if not self.inNamespace and not outside.open_way(os.getpid(), any_source=not translates):
+            said = f"{self.name} reaches nothing beyond the machine of the script, which has no way out"
+            FABRIC.advice.tell("nat", said, "have what hosts are to reach run in that machine")
+        if self.inNamespace and not translates:
+            said = f"{self.name} translates no addresses: iptables is not installed"
+            FABRIC.advice.tell("iptables", said, "install it; on Debian: apt install iptables")
         results = super().config(**params)
         if self.flush:
             self.cmd("sysctl net.ipv4.ip_forward=0")

@@ -1,4 +1,4 @@
-"""What is told and written of a script's networks when they end: the verdict on the fabric, the network as a file, and
+"""What is said and written of a script's networks when they end: the verdict on the fabric, the network as a file, and
 the page about the run."""
 
 from __future__ import annotations

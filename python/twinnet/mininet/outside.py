@@ -1,9 +1,9 @@
-"""The way out of a script's machine: who started it connects to controllers that run beside the machine, and gives
-the fabric real-time scheduling, which nobody inside may.
+"""The way out of a script's machine: who started it connects to controllers that run beside the machine, gives the
+fabric real-time scheduling, which nobody inside may, and the machine a way to the network outside.
 
 One connection has one question. One packet asks: an address and a port; or, with the descriptor of a process,
-``promote``, or ``limit`` or ``join`` with the name of a host whose share of the processors is meant. One answers: a
-byte, with the connected socket where there is one.
+``promote``, ``way``, or ``limit``, ``memory`` or ``join`` with the name of a host whose limits are meant; or, with a
+packet socket, ``carry``. One answers: a byte, with the connected socket where there is one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from twinnet.mininet.processor_shares import ProcessorShares
+from twinnet.lab_process.control_groups import ControlGroups
+from twinnet.mininet.user_mode_nat import UserModeNat
+from twinnet.outward import interface
 
 __all__ = [
     "OUTSIDE_VARIABLE",
     "answer",
     "connect",
-    "join_processor_share",
+    "join_limits",
+    "limit_memory",
     "limit_processor_share",
     "listen",
+    "open_way",
     "promote",
 ]
 
@@ -48,14 +52,33 @@ def promote(process: int) -> bool:
     return _ask_about(process, "promote")
 
 
+def open_way(process: int, any_source: bool) -> bool:
+    """Give the network namespace of `process`, which is the caller's, a way to the network outside; return whether it
+    has one. `any_source`: packets of all addresses take it, and not only those of the namespace."""
+    if any(name == interface.INTERFACE for _, name in socket.if_nameindex()):
+        return True
+    if not any_source and _ask_about(process, "way"):
+        return True
+    try:
+        with interface.make() as packets:
+            return _ask("carry", [packets.fileno()])[0] == b"y"
+    except OSError:
+        return False
+
+
 def limit_processor_share(host: str, process: int, quota_us: int, period_us: int) -> bool:
     """Let `host`, whose shell is `process`, use `quota_us` of processor time in each `period_us`; return whether that
     was permitted."""
     return _ask_about(process, f"limit {quota_us} {period_us} {host}")
 
 
-def join_processor_share(host: str, process: int) -> bool:
-    """Put `process` under the limit of `host`; return whether there is one."""
+def limit_memory(host: str, process: int, most_bytes: int) -> bool:
+    """Let `host`, whose shell is `process`, have `most_bytes` of memory; return whether that was permitted."""
+    return _ask_about(process, f"memory {most_bytes} {host}")
+
+
+def join_limits(host: str, process: int) -> bool:
+    """Put `process` under the limits of `host`; return whether there are any."""
     return _ask_about(process, f"join {host}")
 
 
@@ -93,8 +116,8 @@ def listen(path: Path) -> socket.socket:
     return listener
 
 
-def answer(listener: socket.socket, shares: ProcessorShares) -> None:
-    """Answer one question that waits at `listener`. `shares` are those of the machine."""
+def answer(listener: socket.socket, groups: ControlGroups, way: UserModeNat) -> None:
+    """Answer one question that waits at `listener`. `groups` and `way` are those of the machine."""
     try:
         door, _ = listener.accept()
     except OSError:
@@ -104,7 +127,9 @@ def answer(listener: socket.socket, shares: ProcessorShares) -> None:
         try:
             asked, given, _, _ = socket.recv_fds(door, _QUESTION_BYTES, 1)
             if given:
-                door.send(b"y" if _done(asked.decode(), _number_of(given[0]), shares) else b"n")
+                carried = asked == b"carry"
+                done = way.carry(given[0]) if carried else _done(asked.decode(), _number_of(given[0]), groups, way)
+                door.send(b"y" if done else b"n")
                 return
             ip, port = asked.decode().split()
             with socket.create_connection((ip, int(port)), _PATIENCE_S) as made:
@@ -119,20 +144,25 @@ def answer(listener: socket.socket, shares: ProcessorShares) -> None:
 
 def _number_of(descriptor: int) -> int:
     """Return the number that the process of `descriptor` has here; -1 when it has ended."""
-    told = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    return int(next((line.split()[1] for line in told.splitlines() if line.startswith("Pid:")), "-1"))
+    text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    return int(next((line.split()[1] for line in text.splitlines() if line.startswith("Pid:")), "-1"))
 
 
-def _done(asked: str, process: int, shares: ProcessorShares) -> bool:
+def _done(asked: str, process: int, groups: ControlGroups, way: UserModeNat) -> bool:
     """Do to `process` what is asked, as far as we may; return whether it was done."""
     if process <= 0:
         return False
     word, _, rest = asked.partition(" ")
     if word == "limit":
         quota, period, host = rest.split(" ", 2)
-        return shares.limit(host, process, int(quota), int(period))
+        return groups.limit_processors(host, process, int(quota), int(period))
+    if word == "memory":
+        most, host = rest.split(" ", 1)
+        return groups.limit_memory(host, process, int(most))
     if word == "join":
-        return shares.join(rest, process)
+        return groups.join(rest, process)
+    if word == "way":
+        return way.open(process)
     from twinnet import _core
 
     return word == "promote" and _core.promote_lab(process)

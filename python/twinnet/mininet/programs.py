@@ -83,10 +83,18 @@ exit 1
 
 _ASKING = """\
 import glob, json, os, socket, sys
-program = os.path.basename(sys.argv[0])
-told = {"out": "", "err": program + ": no script in this machine has a switch\\n", "status": 1}
+program, words = os.path.basename(sys.argv[0]), sys.argv[1:]
+if program == "ovs-ofctl" and "add-flows" in words[:-2]:
+    at, path = words.index("add-flows"), words[-1]
+    try:
+        text = sys.stdin.read() if path == "-" else open(path).read()
+    except (OSError, UnicodeDecodeError) as refused:
+        sys.exit(f"ovs-ofctl: {path}: {refused}")
+    words = words[:at] + ["add-flow", words[at + 1]]
+    words += [line for line in text.splitlines() if line.split("#")[0].strip()]
+reply = {"out": "", "err": program + ": no script in this machine has a switch\\n", "status": 1}
 if program == "tc":
-    told["status"] = -1
+    reply["status"] = -1
 before = ""
 for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
     sock = socket.socket(socket.AF_UNIX)
@@ -95,25 +103,25 @@ for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
     except OSError:
         continue
     stream = sock.makefile("rwb")
-    stream.write(json.dumps([program, *sys.argv[1:]]).encode() + b"\\n")
+    stream.write(json.dumps([program, *words]).encode() + b"\\n")
     stream.flush()
-    told = json.loads(stream.read())
-    unknown = "no bridge named" in told["err"] or "no port named" in told["err"]
+    reply = json.loads(stream.read())
+    unknown = "no bridge named" in reply["err"] or "no port named" in reply["err"]
     if sys.argv[-1] in ("show", "list-br"):
         # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
-        told["out"] = before + told["out"] if sys.argv[-1] == "list-br" else max(before, told["out"], key=len)
-        before = told["out"]
-    elif told["status"] >= 0 and not unknown:
+        reply["out"] = before + reply["out"] if sys.argv[-1] == "list-br" else max(before, reply["out"], key=len)
+        before = reply["out"]
+    elif reply["status"] >= 0 and not unknown:
         break
-if told["status"] == -1:
+if reply["status"] == -1:
     here = os.path.dirname(os.path.abspath(sys.argv[0]))
     for folder in os.environ["PATH"].split(":"):
         if folder != here and os.access(folder + "/tc", os.X_OK):
             os.execv(folder + "/tc", sys.argv)
-    told = {"out": "", "err": "tc: not installed\\n", "status": 127}
-sys.stdout.write(told["out"])
-sys.stderr.write(told["err"])
-sys.exit(told["status"])
+    reply = {"out": "", "err": "tc: not installed\\n", "status": 127}
+sys.stdout.write(reply["out"])
+sys.stderr.write(reply["err"])
+sys.exit(reply["status"])
 """
 
 _PACKAGE = """\
@@ -136,7 +144,11 @@ def install() -> None:
         path = FOLDER / name
         path.write_text("#!/bin/sh\n" + text)
         path.chmod(0o755)
-    for name in ("ovs-vsctl", "tc"):
+    asking = ["ovs-vsctl", "ovs-appctl", "ovs-dpctl", "tc"]
+    if shutil.which("ovs-ofctl") is None:
+        # The installed one can do more: it speaks OpenFlow with our switches.
+        asking.append("ovs-ofctl")
+    for name in asking:
         path = FOLDER / name
         path.write_text(f"#!{sys.executable} -IS\n{_ASKING}")
         path.chmod(0o755)

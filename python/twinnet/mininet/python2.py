@@ -3,10 +3,17 @@ spelt differently. What a program means is left alone: whole numbers that are di
 
 from __future__ import annotations
 
+import builtins
 import re
+import sys
 from collections.abc import Iterator
+from functools import reduce
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any
 
-__all__ = ["for_python_3"]
+__all__ = ["convert_modules", "for_python_3"]
 
 _TOKEN = re.compile(
     r"""
@@ -57,6 +64,40 @@ def for_python_3(source: str) -> str:
     literals, and names and modules of Python 2 as Python 3 has them. Tabs at the beginnings of lines count to the next
     multiple of 8 columns, as they did."""
     return "".join(_statement(tokens) for tokens in _statements(source))
+
+
+class _Converting(SourceFileLoader):
+    """Loads a module, converted where it is none of Python 3; nothing is written beside it."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # pyright: ignore[reportIncompatibleMethodOverride]
+        try:
+            return super().source_to_code(data, path)
+        except SyntaxError:
+            return super().source_to_code(for_python_3(bytes(data).decode(errors="replace")).encode(), path)
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        pass
+
+
+def convert_modules() -> None:
+    """Have modules that are imported from now on converted too, but not those of Python and of ourselves. Built-in
+    functions of Python 2 are there for those that need no converting."""
+    builtins.__dict__.update({name: getattr(builtins, new) for name, new in _NAMES.items()})
+    builtins.__dict__.update(reduce=reduce, cmp=_compared)
+    hook = FileFinder.path_hook((ExtensionFileLoader, EXTENSION_SUFFIXES), (_Converting, SOURCE_SUFFIXES))
+    ours = [Path(place).resolve() for place in (sys.prefix, sys.base_prefix, Path(__file__).parents[2])]
+
+    def of_scripts(path: str) -> FileFinder:
+        if any(Path(path).resolve().is_relative_to(place) for place in ours):
+            raise ImportError(f"{path} is not a script's")
+        return hook(path)  # pyright: ignore[reportReturnType]
+
+    sys.path_hooks.insert(0, of_scripts)
+    sys.path_importer_cache.clear()
+
+
+def _compared(one: Any, other: Any) -> int:
+    return (one > other) - (one < other)
 
 
 def _tokens(source: str) -> Iterator[_Token]:
@@ -161,7 +202,7 @@ def _spelt(tokens: list[_Token]) -> str:
     said: list[str] = []
     quoted = False
     before = ""
-    for kind, text in tokens:
+    for kind, text in _with_plain_lambdas(tokens):
         new = text
         if kind == "name":
             new = _METHODS.get(text, text) if before == "." else _NAMES.get(text, text)
@@ -176,6 +217,40 @@ def _spelt(tokens: list[_Token]) -> str:
         said.append(new)
         before = text if kind != "skip" else before
     return "".join(said)
+
+
+def _with_plain_lambdas(tokens: list[_Token]) -> list[_Token]:
+    """Return the tokens with ``lambda (a, b): x`` as ``lambda pair: (lambda a, b: x)(*pair)``."""
+    for at, (_, text) in enumerate(tokens):
+        opening = next((place for place in range(at + 1, len(tokens)) if tokens[place][0] != "skip"), at)
+        if text != "lambda" or tokens[opening][1] != "(":
+            continue
+        closing = _end(tokens, opening + 1, set())
+        if ("op", ",") not in tokens[opening:closing]:
+            # A single name in brackets is that name.
+            return [*tokens[:opening], *_with_plain_lambdas([*tokens[opening + 1 : closing], *tokens[closing + 1 :]])]
+        colon = next((place for place in range(closing + 1, len(tokens)) if tokens[place][0] != "skip"), closing)
+        if tokens[colon][1] != ":":
+            continue
+        end = _end(tokens, colon + 1, {","})
+        inner = [("name", "lambda"), ("skip", " "), *tokens[opening + 1 : closing], *tokens[colon:end]]
+        outer: list[_Token] = [("name", "lambda"), ("skip", " "), ("name", "pair"), ("op", ":"), ("skip", " ")]
+        call: list[_Token] = [("op", ")"), ("op", "("), ("op", "*"), ("name", "pair"), ("op", ")")]
+        plain = [*tokens[:at], *outer, ("op", "("), *inner, *call]
+        # What is within it, and after it, may have more of them.
+        return [*plain[: at + len(outer) + 1], *_with_plain_lambdas([*plain[at + len(outer) + 1 :], *tokens[end:]])]
+    return tokens
+
+
+def _end(tokens: list[_Token], begin: int, stops: set[str]) -> int:
+    """Return the place of the bracket that closes what `begin` is in, or of the first of `stops` before it."""
+    depth = 0
+    for at in range(begin, len(tokens)):
+        text = tokens[at][1] if tokens[at][0] == "op" else ""
+        if depth == 0 and (text in _CLOSING or text in stops):
+            return at
+        depth += (text in _OPENING) - (text in _CLOSING)
+    return len(tokens)
 
 
 def _number(text: str) -> str:

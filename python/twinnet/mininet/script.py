@@ -15,7 +15,7 @@ from twinnet.given_files import read_given
 from twinnet.interpreter import PYTHON
 from twinnet.mininet import machine, names
 from twinnet.mininet.advice import STRICT_VARIABLE
-from twinnet.mininet.python2 import for_python_3
+from twinnet.mininet.python2 import convert_modules, for_python_3
 from twinnet.mininet.wishes import EXPORT_VARIABLE, PYTHON_2_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
 
 __all__ = ["main", "run"]
@@ -94,6 +94,7 @@ def main(arguments: list[str]) -> int:
     old = _PRINT.search(source.decode(errors="replace")) is not None
     if os.environ.get(PYTHON_2_VARIABLE) == "1":
         source = for_python_3(source.decode(errors="replace"))
+        convert_modules()
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as fault:

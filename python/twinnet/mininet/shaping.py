@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.mininet.tc_words import red_weight
+
 __all__ = ["Shaping", "netem_time_ps"]
 
 _UNITS_PS = {
@@ -22,8 +24,15 @@ _BARE_PS = 10**6
 """The unit of a bare number for netem: a microsecond (tc(8))."""
 _TIME = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
 _TBF_MS_AT_1_MBIT = 15.0 * 8
-_RED = {"min_bytes": 30000, "max_bytes": 35000, "limit_bytes": 1_000_000, "max_probability": 1.0}
+_RED_MIN_BYTES, _RED_MAX_BYTES = 30_000, 35_000
+_RED = {
+    "min_bytes": _RED_MIN_BYTES,
+    "max_bytes": _RED_MAX_BYTES,
+    "limit_bytes": 1_000_000,
+    "max_probability": 1.0,
+}
 _RED_FRAME_BYTES = 1500
+_RED_BURST_FRAMES = 20
 
 
 def netem_time_ps(given: str | float) -> int | None:
@@ -82,7 +91,8 @@ class Shaping:
         if max_queue_size is not None:
             queue = {"kind": "fifo", "limit_frames": max(int(max_queue_size), 1)}
         elif bw and red:
-            rate = {"rate_bps": round(bw * 1e6), "average_frame_bytes": _RED_FRAME_BYTES}
+            rate: dict[str, float] = {"rate_bps": round(bw * 1e6), "average_frame_bytes": _RED_FRAME_BYTES}
+            rate["weight"] = red_weight(_RED_MIN_BYTES, _RED_MAX_BYTES, _RED_FRAME_BYTES, _RED_BURST_FRAMES)
             queue = {"kind": "red", **_RED, **rate, "gentle": False, "ecn": enable_ecn}
         elif bw and use_tbf:
             waiting_ms = latency_ms if latency_ms is not None else _TBF_MS_AT_1_MBIT / bw
@@ -108,7 +118,7 @@ class Shaping:
         return said
 
     def words(self) -> str:
-        """Return what Mininet tells of it: ``10.00Mbit 5ms delay``."""
+        """Return what Mininet says of it: ``10.00Mbit 5ms delay``."""
         said = [f"{self.bw:.2f}Mbit"] if self.bw is not None else []
         said += [f"{self.delay} delay"] if self.delay is not None else []
         said += [f"{self.jitter} jitter"] if self.jitter is not None else []

@@ -9,17 +9,21 @@ import re
 import select
 import signal
 import termios
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from subprocess import PIPE, Popen
 from typing import IO, Any, ClassVar, cast
 
-from twinnet.mininet.execution import start_process
+from twinnet.mininet.execution import EXECUTION, start_process
 from twinnet.mininet.log import debug, error, info, warn
 from twinnet.mininet.running import decode, encode, getincrementaldecoder, isShellBuiltin
 
-__all__ = ["Shell"]
+__all__ = ["Shell", "await_shells"]
 
 _PROMPT = chr(127)
+_SETTINGS = "unset HISTFILE; set +m"
+_FIRST_PROMPTS = 2
+"""A shell that has started asks for its first command, and then for the one after its settings."""
 _PID = re.compile("\x01(\\d+)\r?\n")
 _JOB = re.compile(r"\[\d+\] \d+\r\n")
 
@@ -39,6 +43,8 @@ class Shell:
         The last command, and the number of its process where it was asked for.
     """
 
+    _starting: ClassVar[set[Any]] = set()
+    """Those whose first prompt was not read yet."""
     inToNode: ClassVar[dict[int, Any]] = {}
     outToNode: ClassVar[dict[int, Any]] = {}
 
@@ -76,11 +82,10 @@ class Shell:
             error(f"{self.name}: shell is already running\n")
             return
         options = (mnopts or "-cd") + ("n" if self.inNamespace else "")
-        bash = ["bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
         self.master, self.slave = pty.openpty()
         _without_echo(self.slave)
         self.shell = self._popen(
-            ["mnexec", options, *bash],
+            ["mnexec", options, *self.shell_command()],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -96,10 +101,25 @@ class Shell:
         self.inToNode[self.stdin.fileno()] = self
         self.execed = False
         self.lastCmd, self.lastPid, self.readbuf = None, None, ""
-        while not self.read(1024).endswith(_PROMPT):
-            self.pollOut.poll()
         self.waiting = False
-        self.cmd("unset HISTFILE; set +m")
+        self._starting.add(self)
+        # It reads this when it is ready, so that nobody goes to and fro with it.
+        debug(f"*** {self.name} : {_SETTINGS}\n")
+        self.write(_SETTINGS + "\n")
+        self.before_command()
+
+    def await_start(self) -> None:
+        """Wait until the shell takes commands. Shells start beside each other, so that nobody waits before that is
+        needed: at the first command, or when the network has been built."""
+        if self in self._starting:
+            self._starting.discard(self)
+            said = ""
+            while said.count(_PROMPT) < _FIRST_PROMPTS and self._await_output():
+                said += self.read(1024)
+
+    def shell_command(self) -> list[str]:
+        """Return the program that is the shell, with its arguments."""
+        return ["bash", "--norc", "--noediting", "-is", "mininet:" + self.name]
 
     def _popen(self, cmd: list[str], **params: Any) -> Popen[bytes]:
         """Start the process of `cmd`; those that begin with ``mnexec`` enter a namespace without that program."""
@@ -143,6 +163,12 @@ class Shell:
         """Type `data` at the shell's terminal."""
         os.write(self.stdin.fileno(), encode(data))
 
+    def hang_up(self) -> None:
+        """Have the shell and what it runs end, unless something is to be done before; :meth:`terminate` waits."""
+        plain = type(self).terminate is Shell.terminate and not self.privateDirs
+        if plain and self.shell and self.shell.poll() is None:
+            os.killpg(self.shell.pid, signal.SIGHUP)
+
     def terminate(self) -> None:
         """End the shell and what it runs."""
         self.unmountPrivateDirs()
@@ -153,6 +179,7 @@ class Shell:
 
     def cleanup(self) -> None:
         """Close the shell's terminal, and wait until it has ended."""
+        self._starting.discard(self)
         if self.shell:
             self.outToNode.pop(self.stdout.fileno(), None)
             self.inToNode.pop(self.stdin.fileno(), None)
@@ -166,6 +193,38 @@ class Shell:
         """Wait until there is output, at most `timeoutms` milliseconds; ``None``: some is there already."""
         return self.pollOut.poll(timeoutms) if not self.readbuf else None
 
+    def _await_output(self) -> bool:
+        """Wait until there is output, and return True; False when the shell has ended without."""
+        output = select.poll()
+        output.register(self.stdout, select.POLLIN)
+        if self.readbuf or _readable(output):
+            return True
+        with suppress(ProcessLookupError), self._watched() as process:
+            output.register(process, select.POLLIN)
+            output.poll()
+            output.unregister(process)
+        return _readable(output)
+
+    def _has_ended(self) -> bool:
+        """Whether the shell is no more, as ``mn -c`` ends all."""
+        with suppress(ProcessLookupError), self._watched() as process:
+            ended = select.poll()
+            ended.register(process, select.POLLIN)
+            return bool(ended.poll(0))
+        return True
+
+    @contextmanager
+    def _watched(self) -> Generator[int]:
+        """A descriptor that is readable when the shell has ended, for a forked child too, whose child it is not; raises
+        `ProcessLookupError` when it is gone altogether."""
+        if self.shell is None:
+            raise ProcessLookupError
+        descriptor = os.pidfd_open(self.shell.pid)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
     def before_command(self) -> None:
         """Called before each command."""
 
@@ -178,6 +237,7 @@ class Shell:
         kwargs
             ``printPid=True`` has `lastPid` set.
         """
+        self.await_start()
         assert self.shell and not self.waiting
         words: Sequence[Any] = cast("Sequence[Any]", args[0] if len(args) == 1 and isinstance(args[0], list) else args)
         cmd = " ".join(str(word) for word in words)
@@ -228,6 +288,10 @@ class Shell:
         log = info if verbose else debug
         output = ""
         while self.waiting:
+            if not self._await_output():
+                warn(f"({self} exited)\n")
+                self.waiting = False
+                break
             data = self.monitor(findPid=findPid)
             output += data
             log(data)
@@ -237,7 +301,7 @@ class Shell:
         """Run a command and return what it writes; ``verbose=True`` also shows it."""
         verbose = bool(kwargs.get("verbose", False))
         (info if verbose else debug)(f"*** {self.name} : {args}\n")
-        if self.shell is None:
+        if self._has_ended():
             warn(f"({self} exited - ignoring cmd{args})\n")
             return None
         self.sendCmd(*args, **kwargs)
@@ -281,6 +345,11 @@ class Shell:
         return _text(out), _text(err), process.wait()
 
 
+def _readable(output: select.poll) -> bool:
+    """Whether there is something to read now: a terminal that was hung up has nothing."""
+    return any(event & select.POLLIN for _, event in output.poll(0))
+
+
 def _without_echo(terminal: int) -> None:
     settings = termios.tcgetattr(terminal)
     settings[3] &= ~termios.ECHO
@@ -289,3 +358,18 @@ def _without_echo(terminal: int) -> None:
 
 def _text(given: bytes | str | None) -> str:
     return decode(given) if isinstance(given, bytes) else given or ""
+
+
+def await_shells(nodes: Iterable[Shell]) -> None:
+    """Wait until the shells of all nodes take commands."""
+    for node in nodes:
+        node.await_start()
+
+
+def _before_fork() -> None:
+    """A child of a script and the script must not both wait for the same prompt."""
+    if not EXECUTION.starts:
+        await_shells(list(Shell._starting))  # pyright: ignore[reportPrivateUsage]
+
+
+os.register_at_fork(before=_before_fork)

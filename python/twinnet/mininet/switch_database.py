@@ -1,41 +1,48 @@
 """``ovs-vsctl`` in a script's machine: its commands, done on the switches of the fabric.
 
-The program in the machine sends its arguments by a socket to the script's process, which does them here. What our
-switches do not have is refused with its name.
+What our switches do not have is refused with its name.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import socket
-import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from twinnet.errors import TwinnetError
-from twinnet.mininet.fabric import FABRIC, Fabric
+from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
+from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
-from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
-from twinnet.mininet.tool_doors import RUN_VARIABLE
+from twinnet.mininet.switch_columns import (
+    POLICING_COLUMNS,
+    TABLES,
+    VLAN_COLUMNS,
+    Refused,
+    cell_text,
+    check_port_columns,
+    checked_row,
+    columns_of,
+    members,
+    mirror_of,
+    port_identifier,
+    queue_of,
+    record_text,
+    row_identifier,
+    vlans_of,
+    with_names,
+)
 
-__all__ = ["Refused", "SwitchDatabase", "serve"]
+if TYPE_CHECKING:
+    from twinnet.mininet.link import Intf
 
-_REQUEST_BYTES = 1 << 20
-_serving: set[int] = set()
+__all__ = ["Refused", "SwitchDatabase"]
+
 _OF_COMMANDS = ("--id=", "--may-exist", "--if-exists", "--all", "--columns")
 _OPTIONS_WITH_VALUES = ("-t", "--timeout", "--db")
-_SHALLOWEST_BURST_BYTES = 1518
-_LAST_PRIORITY = 7
-_IGNORED_COLUMNS = ("datapath_type", "datapath-type", "stp_enable", "rstp_enable", "mcast_snooping_enable")
-
-
-class Refused(Exception):
-    """A command that cannot be done; its text is what ``ovs-vsctl`` tells."""
+_OFF = ("stp_enable", "rstp_enable", "mcast_snooping_enable")
+_IGNORED_COLUMNS = {"datapath_type": '""', **dict.fromkeys(_OFF, "false")}
+"""Columns of bridges that make no difference and are read back, with what they are at first."""
 
 
 @dataclass
@@ -50,17 +57,28 @@ class SwitchDatabase:
         Rows of the tables QoS and Queue, by identifier.
     port_qos
         The row of the table QoS of each port.
+    bridge_mirrors
+        The rows of the table Mirror of each bridge.
+    bridge_columns
+        What bridges were given in columns that make no difference.
+    targets
+        The targets of the rows of the table Controller that were made, by identifier.
     managers
         What ``set-manager`` was given.
     notes
-        What is to be told beside the answer to the command line that is being done.
+        What is to be said beside the answer to the command line that is being done.
     """
 
     fabric: Fabric
     rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     port_qos: dict[str, str] = field(default_factory=dict[str, str])
+    bridge_mirrors: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    bridge_columns: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    targets: dict[str, str] = field(default_factory=dict[str, str])
     managers: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
+    _coming: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict[str, tuple[str, dict[str, str]]])
+    """The types and options of ports without an interface that the command line tells of, by their names."""
 
     def run(self, arguments: list[str]) -> str:
         """Do a whole command line, and return what it prints; raises :class:`Refused`."""
@@ -82,10 +100,12 @@ class SwitchDatabase:
         names: dict[str, str] = {}
         for command in commands:
             if command[0].startswith("--id=@"):
-                names["@" + command[0].removeprefix("--id=@")] = str(uuid.uuid4())
+                found = port_identifier(command[3]) if command[1:2] == ["get"] else str(uuid.uuid4())
+                names["@" + command[0].removeprefix("--id=@")] = found
+        self._coming = _virtual_ports(commands)
         said = ""
-        for command in sorted(commands, key=lambda command: not command[0].startswith("--id=")):
-            said += self._one([_named(word, names) for word in command])
+        for command in sorted(commands, key=lambda command: command[1:2] != ["create"]):
+            said += self._one([with_names(word, names) for word in command])
         return said
 
     def _one(self, command: list[str]) -> str:
@@ -175,12 +195,25 @@ class SwitchDatabase:
                 return
             raise Refused(f"cannot create a port named {name} because a port named {name} already exists on "
                           f"bridge {plan.name}")  # fmt: skip
-        _check_settings("Port", words[2:])
-        intf = self.fabric.interface(name)
+        columns = columns_of(words[2:])
+        vlans = {column: columns.pop(column) for column in VLAN_COLUMNS if column in columns}
+        vlans_of(vlans)
+        check_port_columns("Port", columns)
+        intf = self._port_to_be(name)
         owned = next((number for number, one in getattr(intf.node, "intfs", {}).items() if one is intf), None)
         free = next(number for number in range(1, 1 << 16) if number not in plan.ports)
         plan.ports[owned if owned and owned not in plan.ports else free] = intf
+        if vlans:
+            plan.vlans[name] = vlans
         self.fabric.topology_changed()
+
+    def _port_to_be(self, name: str) -> Intf | BarePort:
+        """The interface `name`, or the port without one that the command line tells of."""
+        if name not in self._coming:
+            return self.fabric.interface(name)
+        port = VirtualPort(name)
+        port.change(*self._coming[name])
+        return port
 
     def _do_del_port(self, words: list[str], options: list[str]) -> None:
         name = words[-1]
@@ -191,10 +224,16 @@ class SwitchDatabase:
                 return
             raise
         del plan.ports[number]
-        self.fabric.topology_changed()
+        plan.vlans.pop(name, None)
+        plan.policing.pop(name, None)
+        for row in (row for row in self.rows.values() if row["table"] == "mirror"):
+            for column in ("select_src_port", "select_dst_port", "output_port"):
+                kept = [one for one in members(row.get(column, "")) if one not in (name, port_identifier(name))]
+                row[column] = ",".join(kept)
+        self._apply_mirrors()
 
     def _do_set_controller(self, words: list[str], _options: list[str]) -> None:
-        self._bridge(words[0]).controllers = [one for one in words[1:] if not one.startswith("p")]
+        self._bridge(words[0]).set_targets(words[1:])
         self.fabric.topology_changed()
 
     def _do_get_controller(self, words: list[str], _options: list[str]) -> str:
@@ -205,7 +244,7 @@ class SwitchDatabase:
 
     def _do_set_manager(self, words: list[str], _options: list[str]) -> None:
         self.managers = list(words)
-        self.notes.append("no OVSDB server answers at a manager here; ovs-vsctl works without one")
+        self.notes += [f"{one} is not dialled here; write ptcp:PORT" for one in words if not one.startswith("p")]
 
     def _do_get_manager(self, _words: list[str], _options: list[str]) -> str:
         return "".join(f"{target}\n" for target in self.managers)
@@ -233,229 +272,265 @@ class SwitchDatabase:
             self._set_port(record, settings)
         elif table in ("interface", "iface"):
             plan, number = self._port(record)
-            _check_settings("Interface", settings)
-            wanted = int(_columns(settings).get("ofport_request", number))
+            columns = columns_of(settings)
+            virtual = virtual_columns(columns) if isinstance(plan.ports[number], VirtualPort) else None
+            if virtual is not None:
+                self._change_virtual(plan.ports[number], *virtual)
+            policing = {one: columns.pop(one) for one in POLICING_COLUMNS if one in columns}
+            check_port_columns("Interface", columns)
+            if policing:
+                plan.police(number, policing)
+                self.fabric.topology_changed()
+            wanted = int(columns.get("ofport_request", number))
             if wanted not in plan.ports:
                 plan.ports[wanted] = plan.ports.pop(number)
                 self.fabric.topology_changed()
         elif table == "controller":
             pass
-        elif table in ("qos", "queue"):
-            self._rows(record).update(_columns(settings))
-            self._apply_all()
+        elif table in TABLES:
+            self._rows(record, table).update(checked_row(table, columns_of(settings)))
+            self.apply()
         else:
-            raise Refused(f"table {words[0]} is not there; our switches have Bridge, Port, Interface, QoS and Queue")
+            raise Refused(
+                f"table {words[0]} is not there; our switches have Bridge, Port, Interface, QoS, Queue and Mirror"
+            )
 
-    def _rows(self, identifier: str) -> dict[str, Any]:
-        if identifier not in self.rows:
-            raise Refused(f'no row "{identifier}" in table QoS')
-        return self.rows[identifier]
+    def _change_virtual(self, port: Intf | BarePort, kind: str, options: dict[str, str]) -> None:
+        """Have a port without an interface be of another type, or have other options."""
+        if isinstance(port, VirtualPort):
+            port.change(kind or port.kind, options)
+            self.fabric.topology_changed()
+
+    def _identifier(self, record: str, table: str) -> str:
+        """The identifier of the row that has it, or of the one with that name in its column `name`."""
+        rows = {key: row for key, row in self.rows.items() if row["table"] == table}
+        if record in rows:
+            return record
+        named = next((key for key, row in rows.items() if row.get("name") == record), None)
+        if named is None:
+            raise Refused(f'no row "{record}" in table {TABLES[table]}')
+        return named
+
+    def _rows(self, record: str, table: str = "qos") -> dict[str, Any]:
+        return self.rows[self._identifier(record, table)]
 
     def _set_bridge(self, plan: SwitchPlan, settings: list[str]) -> None:
-        for column, value in _columns(settings).items():
+        for column, value in columns_of(settings).items():
             if column == "protocols":
                 plan.protocols = [one for one in re.split(r"[,\s\[\]]+", value) if one]
-            elif column in ("fail_mode", "fail-mode"):
+            elif column == "fail_mode":
                 plan.fail_mode = value
-            elif column.replace("_", "-") == "other-config:datapath-id":
+            elif column == "other_config:datapath-id":
                 plan.dpid = int(value, 16)
-            elif column.split(":")[0] not in ("other_config", "other-config", *_IGNORED_COLUMNS):
+            elif column == "controller":
+                plan.set_targets([self.targets[one] for one in members(value) if one in self.targets])
+            elif column == "mirrors":
+                self._set_mirrors(plan, members(value))
+            elif column in _IGNORED_COLUMNS:
+                self.bridge_columns.setdefault(plan.name, {})[column] = value
+            elif column.split(":")[0] != "other_config":
                 raise Refused(f"Bridge has no column {column} that our switches know")
         self.fabric.topology_changed()
 
     def _set_port(self, port: str, settings: list[str]) -> None:
         self._port(port)
-        columns = _columns(settings)
+        columns = columns_of(settings)
         for column in columns:
-            if column != "qos":
+            if column not in ("qos", *VLAN_COLUMNS):
                 raise Refused(f"Port {port}: our switches have no {column}")
         if "qos" in columns:
             self._rows(columns["qos"])
             self.port_qos[port] = columns["qos"]
-            self._apply(port)
+            self._apply_qos(port)
+        self._change_vlans(port, {column: columns[column] for column in VLAN_COLUMNS if column in columns})
+
+    def _change_vlans(self, port: str, changes: dict[str, str]) -> None:
+        """Give the port these columns; what is empty goes."""
+        if changes:
+            plan, _ = self._port(port)
+            wanted = {column: value for column, value in (plan.vlans.get(port, {}) | changes).items() if members(value)}
+            vlans_of(wanted)
+            plan.vlans[port] = wanted
+            self.fabric.topology_changed()
+
+    def _set_mirrors(self, plan: SwitchPlan, mirrors: list[str]) -> None:
+        self.bridge_mirrors[plan.name] = [self._identifier(one, "mirror") for one in mirrors]
+        self._apply_mirrors()
+
+    def _apply_mirrors(self) -> None:
+        """Give the bridges the mirrors of their rows."""
+        for plan in self.fabric.switches():
+            ports: dict[str, int] = {}
+            for number, intf in plan.ports.items():
+                ports |= {intf.name: number, port_identifier(intf.name): number}
+            mirrors = [mirror_of(self.rows[one], ports) for one in self.bridge_mirrors.get(plan.name, ())]
+            plan.mirrors = [one for one in mirrors if one is not None]
+        self.fabric.topology_changed()
 
     def _create(self, words: list[str], identifier: str) -> str:
-        if words[0].lower() not in ("qos", "queue"):
-            raise Refused(f"a row of table {words[0]} cannot be made here; QoS and Queue can")
-        self.rows[identifier] = {"table": words[0].lower(), **_columns(words[1:])}
+        table = words[0].lower()
+        if table == "controller":
+            target = columns_of(words[1:]).get("target")
+            if target is None:
+                raise Refused("a Controller needs target=")
+            self.targets[identifier] = target
+            return identifier + "\n"
+        if table not in TABLES:
+            known = ", ".join(("Controller", *TABLES.values()))
+            raise Refused(f"a row of table {words[0]} cannot be made here; {known} can")
+        self.rows[identifier] = {"table": table, **checked_row(table, columns_of(words[1:]))}
         return identifier + "\n"
 
-    def _apply_all(self) -> None:
+    def apply(self) -> None:
+        """Give ports and bridges what their rows say; raises :class:`Refused` for what our switches do not have."""
         for port in self.port_qos:
-            self._apply(port)
+            self._apply_qos(port)
+        if self.bridge_mirrors:
+            self._apply_mirrors()
 
-    def _apply(self, port: str) -> None:
-        """Give the port the queues of its row of QoS, as Open vSwitch's linux-htb."""
-        row = self._rows(self.port_qos[port])
-        kind = row.get("type", "linux-htb")
-        if kind == "egress-policer":
-            self.fabric.set_queue(port, _policer(row))
-            return
-        if kind not in ("linux-htb", "linux-hfsc"):
-            raise Refused(
-                f"a QoS of type {kind} is not there; our switches have linux-htb, linux-hfsc and egress-policer"
-            )
-        ceiling = int(row.get("other_config:max-rate", 10**9))
-        queues: dict[str, Any] = {}
-        for column, value in row.items():
-            if column.startswith("queues:"):
-                queue = self._rows(value)
-                most = int(queue.get("other_config:max-rate", ceiling))
-                least = min(int(queue.get("other_config:min-rate", 12_000)), most, ceiling)
-                promised: dict[str, Any] = {"min_rate_bps": least, "max_rate_bps": min(most, ceiling)}
-                if "other_config:burst" in queue:
-                    bits = int(queue["other_config:burst"])
-                    promised["burst_bytes"] = max(bits // 8, _SHALLOWEST_BURST_BYTES)
-                if kind == "linux-htb" and "other_config:priority" in queue:
-                    promised["priority"] = min(int(queue["other_config:priority"]), _LAST_PRIORITY)
-                queues[column.split(":")[1]] = promised
-        queues.setdefault("0", {"min_rate_bps": min(12_000, ceiling), "max_rate_bps": ceiling})
-        self.fabric.set_queue(port, {"kind": "htb", "rate_bps": ceiling, "queues": queues})
+    def _apply_qos(self, port: str) -> None:
+        self.fabric.set_queue(port, queue_of(self._rows(self.port_qos[port]), lambda one: self._rows(one, "queue")))
+
+    def _do_add(self, words: list[str], _options: list[str]) -> None:
+        table, record, column, values = words[0].lower(), words[1], words[2].replace("-", "_"), words[3:]
+        if table == "port" and column == "trunks":
+            plan, _ = self._port(record)
+            held = members(plan.vlans.get(record, {}).get(column, ""))
+            self._change_vlans(record, {column: ",".join([*held, *values])})
+        elif table in ("bridge", "br") and column == "mirrors":
+            plan = self._bridge(record)
+            self._set_mirrors(plan, [*self.bridge_mirrors.get(plan.name, []), *values])
+        else:
+            raise Refused(f"{' '.join(words)} cannot be added here; trunks of a port and mirrors of a bridge can")
 
     def _do_remove(self, words: list[str], options: list[str]) -> None:
-        self._do_clear(words[:3], options)
+        table, record, column, values = words[0].lower(), words[1], words[2].replace("-", "_"), words[3:]
+        if table == "port" and column == "trunks":
+            plan, _ = self._port(record)
+            held = members(plan.vlans.get(record, {}).get(column, ""))
+            self._change_vlans(record, {column: ",".join(one for one in held if one not in values)})
+        elif table in ("bridge", "br") and column == "mirrors":
+            plan = self._bridge(record)
+            gone = [self._identifier(one, "mirror") for one in values]
+            self._set_mirrors(plan, [one for one in self.bridge_mirrors.get(plan.name, []) if one not in gone])
+        else:
+            self._do_clear(words[:3], options)
 
     def _do_clear(self, words: list[str], _options: list[str]) -> None:
-        if words[0].lower() == "port" and "qos" in words[2:]:
-            self._port(words[1])
-            if self.port_qos.pop(words[1], None) is not None:
-                self.fabric.set_queue(words[1], None)
-        else:
-            raise Refused(f"{' '.join(words)} cannot be cleared here; clear port NAME qos can")
+        table, record, columns = words[0].lower(), words[1], [one.replace("-", "_") for one in words[2:]]
+        if table in ("bridge", "br") and columns == ["mirrors"]:
+            self._set_mirrors(self._bridge(record), [])
+            return
+        if table != "port" or not set(columns) <= {"qos", *VLAN_COLUMNS}:
+            raise Refused(
+                f"{' '.join(words)} cannot be cleared here; qos, tag, trunks and vlan_mode of a port and mirrors of a "
+                "bridge can"
+            )
+        self._port(record)
+        if "qos" in columns and self.port_qos.pop(record, None) is not None:
+            self.fabric.set_queue(record, None)
+        self._change_vlans(record, dict.fromkeys((one for one in columns if one != "qos"), ""))
 
     def _do_destroy(self, words: list[str], options: list[str]) -> None:
+        table, gone = words[0].lower(), set[str]()
+        if table not in TABLES:
+            raise Refused(
+                f"rows of table {words[0]} cannot be destroyed here; those of {', '.join(TABLES.values())} can"
+            )
         if "--all" in options:
-            self.rows = {key: row for key, row in self.rows.items() if row["table"] != words[0].lower()}
-            return
-        for identifier in words[1:]:
-            if self.rows.pop(identifier, None) is None and "--if-exists" not in options:
-                raise Refused(f'no row "{identifier}" in table {words[0]}')
+            gone = {key for key, row in self.rows.items() if row["table"] == table}
+        for record in words[1:]:
+            try:
+                gone.add(self._identifier(record, table))
+            except Refused:
+                if "--if-exists" not in options:
+                    raise
+        self.rows = {key: row for key, row in self.rows.items() if key not in gone}
+        if table == "mirror":
+            held = self.bridge_mirrors.items()
+            self.bridge_mirrors = {bridge: [one for one in rows if one not in gone] for bridge, rows in held}
+            self._apply_mirrors()
 
     def _do_list(self, words: list[str], _options: list[str]) -> str:
         table = words[0].lower()
-        if table in ("qos", "queue"):
+        if table in TABLES:
             rows = {key: row for key, row in self.rows.items() if row["table"] == table}
-            return "\n".join(_record({"_uuid": key, **row}) for key, row in rows.items())
+            return "\n".join(record_text({"_uuid": key, **row}) for key, row in rows.items())
         if table in ("port", "interface", "iface"):
             names = words[1:] or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
-            return "\n".join(_record(self._port_row(name)) for name in names)
+            return "\n".join(record_text(self._port_row(name)) for name in names)
         if table in ("bridge", "br"):
             plans = [plan for plan in self.fabric.switches() if len(words) < 2 or plan.name == words[1]]
-            return "\n".join(_record(self._bridge_row(plan)) for plan in plans)
+            return "\n".join(record_text(self._bridge_row(plan)) for plan in plans)
+        if table == "controller":
+            names = [f"{plan.name}.{at}" for plan in self.fabric.switches() for at in range(len(plan.controllers))]
+            return "\n".join(record_text({"_uuid": name, **self._controller_row(name)}) for name in names)
         raise Refused(f"table {words[0]} cannot be listed here")
 
     def _bridge_row(self, plan: SwitchPlan) -> dict[str, Any]:
-        row = {"_uuid": uuid.uuid5(uuid.NAMESPACE_OID, plan.name), "name": plan.name, "fail_mode": plan.fail_mode}
+        row = {"_uuid": row_identifier("Bridge", plan.name), "name": plan.name, "fail_mode": plan.fail_mode}
         row |= {"datapath_id": f'"{plan.dpid:016x}"', "protocols": f"[{', '.join(plan.protocols)}]"}
+        row |= _IGNORED_COLUMNS | self.bridge_columns.get(plan.name, {})
+        row["mirrors"] = f"[{', '.join(self.bridge_mirrors.get(plan.name, []))}]"
         return {**row, "controller": f"[{', '.join(f'{plan.name}.{at}' for at in range(len(plan.controllers)))}]"}
 
     def _port_row(self, name: str) -> dict[str, Any]:
-        _, number = self._port(name)
-        row = {"_uuid": uuid.uuid5(uuid.NAMESPACE_OID, name), "name": name, "ofport": number}
-        return {**row, "qos": self.port_qos.get(name, "[]")}
+        plan, number = self._port(name)
+        row = {"_uuid": port_identifier(name), "name": name, "ofport": number, "qos": self.port_qos.get(name, "[]")}
+        row |= dict(zip(POLICING_COLUMNS, plan.policing.get(name, (0, 0)), strict=True))
+        port = plan.ports[number]
+        row |= {"type": port.kind, "options": port.options} if isinstance(port, VirtualPort) else {"type": '""'}
+        held = plan.vlans.get(name, {})
+        row |= {"tag": held.get("tag", "[]"), "trunks": f"[{', '.join(members(held.get('trunks', '')))}]"}
+        return {**row, "vlan_mode": held.get("vlan_mode", "[]"), "statistics": self._statistics(plan, number)}
+
+    def _statistics(self, plan: SwitchPlan, number: int) -> dict[str, int]:
+        """The column `statistics` of an interface: what has gone through the port."""
+        counts = self.fabric.counters(plan.ports[number])
+        dropped = sum(count for name, count in counts.items() if name.startswith("dropped_"))
+        columns = {"rx_bytes": "received_bytes", "rx_packets": "received_frames", "tx_bytes": "link_bytes"}
+        counted = {column: counts.get(name, 0) for column, name in columns.items()}
+        return {**counted, "tx_dropped": dropped, "tx_packets": counts.get("frames", 0)}
+
+    def _controller_row(self, record: str) -> dict[str, Any]:
+        """The row that `create` has given, or the one that a bridge names: `s1.0`."""
+        for plan in self.fabric.switches():
+            rows = {f"{plan.name}.{at}": target for at, target in enumerate(plan.controllers)}
+            rows |= {one: target for one, target in self.targets.items() if target in plan.controllers}
+            if record in rows:
+                connected = self.fabric.is_connected(plan.name)
+                return {"target": f'"{rows[record]}"', "is_connected": str(connected).lower()}
+        raise Refused(f'no row "{record}" in table Controller')
 
     def _do_get(self, words: list[str], _options: list[str]) -> str:
         table, record, columns = words[0].lower(), words[1], words[2:]
         if table == "controller":
-            connected = self.fabric.is_connected(record.split(".")[0])
-            row: dict[str, Any] = {"is_connected": str(connected).lower()}
+            row = self._controller_row(record)
         elif table in ("bridge", "br"):
             row = self._bridge_row(self._bridge(record))
         elif table in ("interface", "iface", "port"):
             row = self._port_row(record)
+        elif table in TABLES:
+            row = self._rows(record, table)
         else:
-            row = self._rows(record)
+            raise Refused(f"table {words[0]} is not there")
+        for column, value in list(row.items()):
+            # A key of a column that is a map: statistics:rx_bytes.
+            if column in ("statistics", "options"):
+                row |= {f"{column}:{key}": one for key, one in value.items()}
         missing = [column for column in columns if column.lower() not in row]
         if missing:
             raise Refused(f"{words[0]} has no column {missing[0]} here")
-        return "".join(f"{row[column.lower()]}\n" for column in columns)
+        return "".join(f"{cell_text(row[column.lower()])}\n" for column in columns)
 
 
-def _policer(row: dict[str, Any]) -> dict[str, Any]:
-    """The queue of an ``egress-policer``: `cir` bytes in a second, and a burst of `cbs` bytes; the rest is dropped."""
-    missing = [name for name in ("cir", "cbs") if f"other_config:{name}" not in row]
-    if missing:
-        raise Refused(f"an egress-policer needs other_config:{missing[0]}")
-    rate, burst = (int(row[f"other_config:{name}"]) for name in ("cir", "cbs"))
-    queue = {"kind": "fifo", "limit_frames": 1}
-    return {"kind": "tbf", "rate_bps": 8 * rate, "burst_bytes": max(burst, _SHALLOWEST_BURST_BYTES), "queue": queue}
-
-
-def _named(word: str, names: dict[str, str]) -> str:
-    if word.startswith("--id=@"):
-        return "--id=" + names["@" + word.removeprefix("--id=@")]
-    return re.sub(r"@\w+", lambda found: names.get(found[0], found[0]), word)
-
-
-def _columns(settings: list[str]) -> dict[str, str]:
-    """Return columns and values; those of maps by ``column:key``. Both spellings of columns are one."""
-    found: dict[str, str] = {}
-    for setting in settings:
-        column, _, value = setting.partition("=")
-        column = column.replace("other-config", "other_config")
-        if value.startswith("{") or ("=" in value and column in ("queues", "other_config")):
-            for pair in value.strip("{}").split(","):
-                key, _, content = pair.partition("=")
-                found[f"{column}:{key.strip()}"] = content.strip()
-        else:
-            found[column] = value.strip('"')
+def _virtual_ports(commands: list[list[str]]) -> dict[str, tuple[str, dict[str, str]]]:
+    """The types and options that `commands` give to ports without an interface, by the ports' names."""
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    for command in commands:
+        words = [word for word in command if not word.startswith("--")]
+        if len(words) > 3 and words[0] == "set" and words[1].lower() in ("interface", "iface"):
+            kind, options = virtual_columns(columns_of(words[3:])) or ("", {})
+            if kind:
+                found[words[2]] = (kind, options)
     return found
-
-
-def _check_settings(table: str, settings: list[str]) -> None:
-    for column, value in _columns(settings).items():
-        if column in ("ofport_request", "type") and value in ("", "system", "internal"):
-            continue
-        if column != "ofport_request":
-            raise Refused(f"{table}: our switches have no {column}={value}")
-
-
-def _record(row: dict[str, Any]) -> str:
-    return "".join(f"{column:<20}: {value}\n" for column, value in row.items() if column != "table")
-
-
-def _database_reply(database: SwitchDatabase, asked: list[str]) -> dict[str, Any]:
-    try:
-        database.notes = []
-        out = database.run(asked)
-        reply = {"out": out, "err": "".join(f"ovs-vsctl: {note}\n" for note in database.notes), "status": 0}
-    except (Refused, TwinnetError, IndexError, ValueError) as refused:
-        told = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
-        reply = {"out": "", "err": f"ovs-vsctl: {told}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}
-    FABRIC.settle()
-    return reply
-
-
-def _line_reply(lines: LineControl, asked: list[str]) -> dict[str, Any]:
-    """What ``tc`` is to print; the status -1 has the kernel's ``tc`` do it."""
-    try:
-        return {"out": lines.run(asked), "err": "", "status": 0}
-    except NoLine:
-        return {"out": "", "err": "", "status": -1}
-    except (LineRefused, TwinnetError, IndexError, ValueError) as refused:
-        return {"out": "", "err": f"{refused}\n", "status": 2}
-
-
-def serve() -> None:
-    """Answer ``ovs-vsctl`` and ``tc`` in a script's machine from a thread of this process; once. The switches and lines
-    of a process are known as long as it lives."""
-    folder = os.environ.get(RUN_VARIABLE)
-    if folder is None or os.getpid() in _serving:
-        return
-    _serving.add(os.getpid())
-    database, lines = SwitchDatabase(FABRIC), LineControl(FABRIC)
-    path = Path(folder) / f"{os.getpid()}.vsctl"
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen(64)
-
-    def answer() -> None:
-        while True:
-            sock, _ = listener.accept()
-            with sock, sock.makefile("rwb") as stream:
-                program, *asked = json.loads(stream.readline(_REQUEST_BYTES))
-                reply = _line_reply(lines, asked) if program == "tc" else _database_reply(database, asked)
-                stream.write(json.dumps(reply).encode())
-
-    threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()

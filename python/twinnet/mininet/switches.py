@@ -14,7 +14,7 @@ from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
 from twinnet.mininet.link import Intf
 from twinnet.mininet.log import debug, error
 from twinnet.mininet.running import errRun
-from twinnet.mininet.switch_database import serve
+from twinnet.mininet.tool_server import serve
 
 if TYPE_CHECKING:
     from twinnet.mininet.controllers import Controller
@@ -192,6 +192,7 @@ class OVSSwitch(Switch):
         self.stp = stp
         self.batch = batch
         self.commands: list[str] = []
+        self._uuids: list[str] = []
 
     @classmethod
     def isOldOVS(cls) -> bool:
@@ -204,6 +205,21 @@ class OVSSwitch(Switch):
         if self.inNamespace:
             raise Exception("OVS kernel switch does not work in a namespace")
         self.forward(controllers, self.failMode, self.protocols)
+
+    def bridgeOpts(self) -> str:
+        """Return our settings as columns of ``ovs-vsctl set bridge``, for classes that start by that program."""
+        said = f" other_config:datapath-id={self.dpid} fail_mode={self.failMode}"
+        return said + (f" protocols={self.protocols}" if self.protocols else "")
+
+    def intfOpts(self, intf: Intf) -> str:
+        """Return the command of ``ovs-vsctl`` that gives a port its number."""
+        return f" -- set Interface {intf} ofport_request={self.ports[intf]}"
+
+    def controllerUUIDs(self, update: bool = False) -> list[str]:
+        """Return the names of our rows in the table Controller; `update` makes no difference: they are read now."""
+        plan = FABRIC.switch(self.name)
+        self._uuids = [f"{self.name}.{place}" for place in range(len(plan.controllers))] if plan else []
+        return self._uuids
 
     def connected(self) -> bool:
         """Return whether a controller has joined; a switch that stands alone needs none."""
@@ -225,10 +241,7 @@ class OVSSwitch(Switch):
     @classmethod
     def batchShutdown(cls, switches: Sequence[OVSSwitch], run: Any = errRun) -> Sequence[OVSSwitch]:
         """End `switches` together, and return them."""
-        for switch in switches:
-            FABRIC.stop_switch(switch.name)
-        for switch in switches:
-            switch.terminate()
+        _end_together(switches)
         return switches
 
 
@@ -288,3 +301,17 @@ class IVSSwitch(Switch):
     def start(self, controllers: Sequence[Controller]) -> None:
         """Start forwarding, with `controllers`."""
         self.forward(controllers, "secure")
+
+    @classmethod
+    def batchShutdown(cls, switches: Sequence[IVSSwitch]) -> Sequence[IVSSwitch]:
+        """End `switches` together, and return them."""
+        _end_together(switches)
+        return switches
+
+
+def _end_together(switches: Sequence[Switch]) -> None:
+    for switch in switches:
+        FABRIC.stop_switch(switch.name)
+        switch.hang_up()
+    for switch in switches:
+        switch.terminate()

@@ -13,7 +13,7 @@ from typing import Any
 
 from twinnet.mininet.shaping import Shaping, netem_time_ps
 from twinnet.mininet.tc_filters import Filter
-from twinnet.mininet.tc_words import LineRefused, after, rate_bps, size_bytes
+from twinnet.mininet.tc_words import LineRefused, after, rate_bps, red_weight, size_bytes
 
 __all__ = ["Discipline", "TcClass", "Tree"]
 
@@ -136,11 +136,19 @@ class Tree:
                 bw = self._rate_of(one, one.classes[place]) / 1e6 if place else bw
             else:
                 queue = None if one.kind in _WITHOUT_EFFECT else self._queue_of(one, ())
-                break
+                one = None if one.kind in _CLASSFUL else self._netem_inside(one)
+                continue
             one = self._inside(one, place)
         if queue is None and netem.get("limit"):
             queue = {"kind": "fifo", "limit_frames": netem["limit"]}
         return Shaping(bw, netem.get("delay"), netem.get("jitter"), netem.get("loss"), queue)
+
+    def _netem_inside(self, one: Discipline) -> Discipline | None:
+        """The ``netem`` inside of a queue: the line's delay, as Mininet puts it below RED."""
+        inside = self._inside(one, one.handle)
+        if inside is not None and inside.kind != "netem":
+            raise LineRefused(f"{inside.kind} inside of {one.kind} is not there; netem is")
+        return inside
 
     def _inside(self, one: Discipline, place: str) -> Discipline | None:
         """The discipline in `place`: a class of `one`, or its handle, when it has but one class."""
@@ -175,7 +183,10 @@ class Tree:
             rate = round(rate_bps(after(one.words, "rate") or ""))
             return {"kind": "tbf", "rate_bps": rate, "burst_bytes": max(burst, _SHALLOWEST_BURST_BYTES), "queue": queue}
         if one.kind == "netem":
-            raise LineRefused("netem in one of several classes is not there; delays and losses are those of the line")
+            if inside is not None:
+                said = f"{inside.kind} inside of netem in one of several classes is not there"
+                raise LineRefused(f"{said}; write them the other way round, netem inside of {inside.kind}")
+            return delay_queue(one.words)
         return plain_queue(one.kind, one.words)
 
     def _inner_queue(self, classid: str, place: tuple[int, ...]) -> dict[str, Any] | None:
@@ -289,10 +300,20 @@ def netem_settings(given: Sequence[str]) -> dict[str, Any]:
             raise LineRefused("netem rate is not there; give the line its rate by tbf or htb")
         elif word != "distribution":
             raise LineRefused(f'What is "{word}"? Our lines have delay, loss and limit of netem.')
+    if not 0 <= found.get("loss", 0) <= 100:
+        raise LineRefused(f'Illegal "loss percent": {found["loss"]:g}')
     for name in ("delay", "jitter"):
         if name in found and netem_time_ps(found[name]) is None:
             raise LineRefused(f'Illegal "latency": {found[name]}')
     return found
+
+
+def delay_queue(words: Sequence[str]) -> dict[str, Any]:
+    """Return the queue that a ``netem`` in one of several classes is."""
+    netem = netem_settings(words)
+    delay, jitter = (netem_time_ps(netem[name]) if name in netem else 0 for name in ("delay", "jitter"))
+    settings = {"delay_ps": delay, "jitter_ps": jitter, "loss": netem.get("loss", 0) / 100}
+    return {"kind": "delay", **settings, "limit_frames": netem.get("limit", USUAL_LIMIT)}
 
 
 def plain_queue(kind: str, words: Sequence[str]) -> dict[str, Any]:
@@ -314,7 +335,10 @@ def plain_queue(kind: str, words: Sequence[str]) -> dict[str, Any]:
         else:
             name, read = settings[word]
             value = read(given.pop(0))
-            said |= {name: value} if name else {}
+            said[name] = value
+    if kind == "red":
+        frame = said.setdefault("average_frame_bytes", _RED_FRAME_BYTES)
+        said["weight"] = red_weight(said["min_bytes"], said["max_bytes"], frame, said.pop("burst", None))
     return said
 
 
@@ -338,7 +362,8 @@ def _whole_rate(text: str) -> int:
 
 
 _Reader = Callable[[str], float]
-_NOT_USED: tuple[str, _Reader] = ("", size_bytes)
+_RED_FRAME_BYTES = 1000
+_FLAG: tuple[str, _Reader] = ("ecn", bool)
 _DELAYS: dict[str, tuple[str, _Reader]] = {"target": ("target_ps", _time_ps), "interval": ("interval_ps", _time_ps)}
 _SETTINGS: dict[str, dict[str, tuple[str, _Reader]]] = {
     "pfifo": {"limit": ("limit_frames", _frames)},
@@ -349,25 +374,25 @@ _SETTINGS: dict[str, dict[str, tuple[str, _Reader]]] = {
         "perturb": ("perturb_ps", _seconds_ps),
         "divisor": ("buckets", int),
     },
-    "codel": {"limit": ("limit_frames", _frames), **_DELAYS, "ecn": _NOT_USED},
+    "codel": {"limit": ("limit_frames", _frames), **_DELAYS, "ecn": _FLAG},
     "fq_codel": {
         "limit": ("limit_frames", _frames),
         "flows": ("flows", int),
         "quantum": ("quantum_bytes", size_bytes),
         "memory_limit": ("limit_bytes", size_bytes),
         **_DELAYS,
-        "ecn": _NOT_USED,
+        "ecn": _FLAG,
     },
     "red": {
         "limit": ("limit_bytes", size_bytes),
         "min": ("min_bytes", size_bytes),
         "max": ("max_bytes", size_bytes),
         "avpkt": ("average_frame_bytes", size_bytes),
-        # How many frames the average follows: here its weight is the usual one.
-        "burst": _NOT_USED,
+        # Not of the lab protocol: the weight of the average follows from it.
+        "burst": ("burst", int),
         "bandwidth": ("rate_bps", _whole_rate),
         "probability": ("max_probability", float),
-        "ecn": _NOT_USED,
+        "ecn": _FLAG,
     },
 }
 _USUAL_SETTINGS: dict[str, dict[str, Any]] = {

@@ -19,11 +19,19 @@ from twinnet.errors import LabError, TwinnetError
 from twinnet.lab_process.requests import LabRequests
 from twinnet.mininet.log import warn
 
-__all__ = ["RUN_VARIABLE", "ToolDoors"]
+__all__ = ["RUN_VARIABLE", "ToolDoors", "bound"]
 
 RUN_VARIABLE = "OVS_RUNDIR"
 """The folder in which Open vSwitch's tools look for the sockets of switches."""
 _BACKLOG = 16
+
+
+def bound(path: Path) -> socket.socket:
+    """Return a socket that is bound to `path`, whatever was there before."""
+    path.unlink(missing_ok=True)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(str(path))
+    return sock
 
 
 class ToolDoors:
@@ -50,9 +58,7 @@ class ToolDoors:
         target = parse_listen(text)
         try:
             if target.path is not None:
-                target.path.unlink(missing_ok=True)
-                listener = socket.socket(socket.AF_UNIX)
-                listener.bind(str(target.path))
+                listener = bound(target.path)
                 listener.listen(_BACKLOG)
                 self._paths.append(target.path)
             else:

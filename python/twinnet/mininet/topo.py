@@ -115,6 +115,12 @@ class Topo:
         """Add a host and return its name."""
         return self.addNode(name, **(opts or self.hopts))
 
+    def addDocker(self, name: str, **opts: Any) -> str:
+        """Add a container, as `Containernet` does; return its name."""
+        from twinnet.mininet.containers import Docker
+
+        return self.addHost(name, **{"cls": Docker, **opts})
+
     def addSwitch(self, name: str, **opts: Any) -> str:
         """Add a switch and return its name."""
         return self.addNode(name, isSwitch=True, **(opts or self.sopts))
@@ -175,15 +181,20 @@ class Topo:
         found = [(sport, there[1]) for sport, there in self.ports[src].items() if there[0] == dst]
         return found[0] if len(found) == 1 else found
 
+    def _linkEntry(self, src: str, dst: str, key: Any = None) -> tuple[dict[Any, Info], Any]:
+        """Return the settings of the links between two nodes by key, and `key`, or the least where it is ``None``."""
+        between = self.g[src][dst]
+        return between, min(between) if key is None else key
+
     def linkInfo(self, src: str, dst: str, key: Any = None) -> Info:
         """Return the settings of a link."""
-        between = self.g[src][dst]
-        return between[min(between) if key is None else key]
+        between, key = self._linkEntry(src, dst, key)
+        return between[key]
 
     def setlinkInfo(self, src: str, dst: str, info: Info, key: Any = None) -> None:
         """Set the settings of a link."""
-        between = self.g[src][dst]
-        between[min(between) if key is None else key] = info
+        between, key = self._linkEntry(src, dst, key)
+        between[key] = info
 
     def nodeInfo(self, name: str) -> Info:
         """Return the settings of a node."""

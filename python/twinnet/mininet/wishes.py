@@ -1,4 +1,4 @@
-"""The variables by which a script's machine is told what the caller wants."""
+"""The variables by which a script's machine learns what the caller wants."""
 
 from __future__ import annotations
 

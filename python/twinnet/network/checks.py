@@ -14,6 +14,7 @@ from twinnet.network import addressing
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.nodes import Switch
 from twinnet.network.tunnels import Tunnel
+from twinnet.ranges import is_whole
 
 __all__ = [
     "MOST_FABRIC_THREADS",
@@ -54,7 +55,7 @@ def switch_port_number(switch: Switch, number: int | None, end: str) -> int:
         number = next(free)
         if number > _PORT_LIMIT:
             raise BadTopology(f"{switch.name} has {len(taken)} ports; OpenFlow allows {_PORT_LIMIT}")
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _PORT_LIMIT:
+    if not is_whole(number, 1, _PORT_LIMIT):
         raise BadValue(f"port_{end} is {number!r}; allowed are whole numbers from 1 to {_PORT_LIMIT}")
     if number in taken:
         raise PortInUse(f"port {number} of {switch.name} has a link already", f"choose another port_{end}")
@@ -62,13 +63,13 @@ def switch_port_number(switch: Switch, number: int | None, end: str) -> int:
 
 
 def same_tunnel(one: Tunnel, other: Tunnel) -> bool:
-    """Return whether frames of one tunnel could not be told from those of the other."""
+    """Return whether frames of one tunnel could be taken for those of the other."""
     return (one.kind, one.identifier, one.remote, one.port) == (other.kind, other.identifier, other.remote, other.port)
 
 
 def checked_seed(seed: object) -> int:
     """Return `seed`; raises `BadValue` unless it is a whole number of 64 bits."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _SEED_LIMIT:
+    if not is_whole(seed, 0, _SEED_LIMIT):
         raise BadValue(f"the seed is {seed!r}; allowed are whole numbers from 0 to 2^64 - 1")
     return seed
 
@@ -77,7 +78,7 @@ def checked_fabric_threads(threads: object) -> int | Literal["auto"]:
     """Return `threads`; raises `BadValue` unless it is ``auto`` or a number of threads that a lab may have."""
     if threads == "auto":
         return "auto"
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_FABRIC_THREADS:
+    if not is_whole(threads, 1, MOST_FABRIC_THREADS):
         raise BadValue(
             f"fabric_threads is {threads!r}; allowed are 'auto' and whole numbers from 1 to {MOST_FABRIC_THREADS}"
         )

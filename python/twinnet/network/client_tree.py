@@ -10,6 +10,7 @@ from twinnet.errors import BadTemplate
 from twinnet.network.link_settings import LinkOptions
 from twinnet.network.network import Network
 from twinnet.network.nodes import Switch
+from twinnet.ranges import is_whole
 
 __all__ = ["client_tree"]
 
@@ -58,7 +59,7 @@ def client_tree(
         ("layers", layers, _MOST_LAYERS),
         ("servers", servers, _MOST_SERVERS),
     ):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_whole(value, 1, most):
             raise BadTemplate(f"client-tree: {name} is {value!r}; allowed are whole numbers from 1 to {most}")
     net = Network(seed)
     core, edge = net.switch("core"), net.switch("edge")

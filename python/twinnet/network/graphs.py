@@ -151,27 +151,27 @@ def zoo_rule(rate: Rate | None = None, unknown_delay: Duration = "1 ms") -> Line
     delays = delay_by_distance(unknown_delay)
 
     def rule(graph: networkx.Graph[Any], a: Any, b: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        told = given.get("LinkSpeedRaw")
-        if told is None and rate is None:
+        capacity = given.get("LinkSpeedRaw")
+        if capacity is None and rate is None:
             raise BadTopology(
                 f"the edge between {a} and {b} has no capacity", 'give rate="10 Gbit" for those, or --rate'
             )
         settings = dict(delays(graph, a, b, given))
-        settings["rate"] = rate if told is None else _capacity(told, a, b)
+        settings["rate"] = rate if capacity is None else _capacity(capacity, a, b)
         return settings
 
     return rule
 
 
-def _capacity(told: object, a: object, b: object) -> BitsPerSecond:
-    """The capacity that a file tells of the edge between `a` and `b`."""
+def _capacity(capacity: object, a: object, b: object) -> BitsPerSecond:
+    """The capacity that a file gives the edge between `a` and `b`."""
     try:
-        found = float(str(told))
+        found = float(str(capacity))
     except ValueError:
         found = math.nan
     if not 1 <= found <= FASTEST_LINE_BPS:
         raise BadTopology(
-            f"the edge between {a} and {b} has the capacity (LinkSpeedRaw) {told!r}",
+            f"the edge between {a} and {b} has the capacity (LinkSpeedRaw) {capacity!r}",
             f"give a number of bits per second from 1 to {FASTEST_LINE_BPS}, or leave it out and give rate=",
         )
     return BitsPerSecond(int(found))

@@ -8,9 +8,14 @@ from typing import Annotated, Any, TypedDict
 from twinnet.errors import BadValue
 from twinnet.network.impairments import JitterValue, jitter_spec
 from twinnet.ranges import way_ps
-from twinnet.settings import Delay, Flag, Whole
+from twinnet.settings import Delay, Flag, Number, Whole, size
+from twinnet.units import Size
 
-__all__ = ["HOST_DEFAULTS", "HostOptions", "ModelOptions", "coalescing_spec", "processing_spec"]
+__all__ = ["HOST_DEFAULTS", "HostOptions", "ModelOptions", "coalescing_spec", "limits_spec", "processing_spec"]
+
+
+_PROCESSORS = Number(BadValue, 0.01, 1024.0)
+_MEMORY = size(1 << 20, 1 << 50, BadValue)
 
 
 class ModelOptions(TypedDict, total=False):
@@ -38,6 +43,21 @@ class HostOptions(ModelOptions, total=False):
     model: Annotated[bool, Flag(BadValue)]
     """True for a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual clock
     every host is one."""
+    image: str | None
+    """A container's image whose files it has in the place of the machine's: a folder, an archive as ``docker save``
+    writes it, an OCI layout, or a name that ``docker images`` or ``podman images`` shows. What its programs write is
+    gone with the lab. On the wall clock only."""
+    volumes: Sequence[str] | None
+    """Files and folders of the machine in the image: ``SOURCE:TARGET`` or ``SOURCE:TARGET:ro``."""
+    environment: Mapping[str, str | int] | None
+    """Variables of its programs, beside those of the image."""
+    command: str | None
+    """A program that runs in the image from the start. The image's own is not run."""
+    processors: Annotated[float, _PROCESSORS] | None
+    """The processor time that its programs may use at most, in processors: 0.5 is half of one. By a control group,
+    where these may be made (as root)."""
+    memory: Annotated[Size, _MEMORY] | None
+    """The memory that its programs may have at most; the kernel ends programs that need more. As `processors`."""
 
 
 HOST_DEFAULTS: HostOptions = {"model": False, "processing": "0 s", "interrupt_delay": "0 s"}
@@ -48,6 +68,20 @@ def processing_spec(time: object, jitter: object) -> dict[str, Any] | None:
     """Return how long a model host takes for a frame, in the form of the lab protocol; ``None`` when it is no time."""
     spec = {"delay_ps": way_ps(time, "processing"), "jitter": jitter_spec(jitter)}
     return spec if any(spec.values()) else None
+
+
+def limits_spec(given: HostOptions) -> dict[str, Any] | None:
+    """Return the limits of the programs of a host, in the form of the lab protocol; ``None``: there are none."""
+    processors, memory = given.get("processors"), given.get("memory")
+    if processors is None and memory is None:
+        return None
+    if given.get("model"):
+        raise BadValue("a model runs no programs to be limited", "leave model away, or processors and memory")
+    return {
+        "processors": _PROCESSORS.read(processors, "processors") if processors is not None else None,
+        "memory_bytes": _MEMORY.read(memory, "memory") if memory is not None else None,
+        "groups": [],
+    }
 
 
 def coalescing_spec(delay: object, frames: object) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import way_ps
 from twinnet.schema_texts import docstring_texts
-from twinnet.settings import Setting
+from twinnet.settings import SHARE_SCHEMA, Setting, ShareSetting
 from twinnet.units import probability, share_of_frames
 
 __all__ = [
@@ -148,27 +148,6 @@ def _known(value: Mapping[Any, Any], names: Sequence[str], what: str, required: 
     return dict(value)
 
 
-_SHARE_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"const": 0},
-        {"type": "string", "pattern": r"^\s*([0-9.]+\s*%|0)\s*$", "examples": ["1 %"]},
-    ]
-}
-
-
-@dataclass(frozen=True)
-class ShareSetting(Setting):
-    """A share of frames: text such as ``1 %``, or 0."""
-
-    def read(self, value: object, what: str) -> float:
-        """Return the number."""
-        return share_of_frames(value, what)
-
-    def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema: text, or 0."""
-        return _SHARE_SCHEMA
-
-
 @dataclass(frozen=True)
 class JitterSetting(Setting):
     """Random delay: text, a scale with its distribution, or a list of values."""
@@ -211,7 +190,7 @@ class LossSetting(Setting):
             "required": list(_CHAIN[:2]),
             "additionalProperties": False,
         }
-        return {"anyOf": [*_SHARE_SCHEMA["anyOf"], chain]}
+        return {"anyOf": [*SHARE_SCHEMA["anyOf"], chain]}
 
 
 FrameShare = Annotated[str | Literal[0], ShareSetting()]

@@ -16,7 +16,7 @@ class Named(Protocol):
 
 
 SomeNode = TypeVar("SomeNode", bound=Named)
-_MOST_TOLD = 8
+_MOST_NAMED = 8
 
 
 class NamedNodes(list[SomeNode]):
@@ -50,5 +50,5 @@ class NamedNodes(list[SomeNode]):
             if node.name == place:
                 return node
         names = [node.name for node in self]
-        known = ", ".join(names[:_MOST_TOLD]) + (", ..." if len(names) > _MOST_TOLD else "")
+        known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
         raise UnknownNode(f"there is no {place!r} among {known or 'no nodes'}", did_you_mean(place, names))

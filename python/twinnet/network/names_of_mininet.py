@@ -54,11 +54,11 @@ class AnswersToMininet:
 
         def __getattr__(self, name: str) -> NoReturn:
             kind = type(self).__name__
-            told = f"{kind!r} object has no attribute {name!r}"
+            message = f"{kind!r} object has no attribute {name!r}"
             if name.startswith("_"):
-                raise AttributeError(told, name=name, obj=self)
+                raise AttributeError(message, name=name, obj=self)
             instead = _INSTEAD.get(kind, {}).get(name)
             public = [one for one in dir(type(self)) if not one.startswith("_")]
             hint = f"write {instead}" if instead is not None else did_you_mean(name.lower(), public)
             # Without `obj`, Python adds no second guess to the line.
-            raise AttributeError(f"{told}: {hint}", name=name)
+            raise AttributeError(f"{message}: {hint}", name=name)

@@ -6,34 +6,17 @@ made."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from twinnet.control.choice import ControllerChoice
 from twinnet.control.controller_settings import ControllerOptions
-from twinnet.errors import (
-    AddressInUse,
-    BadTopology,
-    BadValue,
-    DuplicateLink,
-    DuplicateName,
-    UnknownNode,
-    did_you_mean,
-)
-from twinnet.network import addressing, datapaths
-from twinnet.network.checks import (
-    checked_fabric_threads,
-    checked_routes,
-    checked_seed,
-    checked_sysctls,
-    flag,
-    one_way,
-    same_tunnel,
-    switch_port_number,
-)
+from twinnet.errors import AddressInUse, BadTopology, BadValue, DuplicateLink, DuplicateName, UnknownNode, did_you_mean
+from twinnet.network import addressing
+from twinnet.network.checks import checked_fabric_threads, checked_seed, one_way, same_tunnel
 from twinnet.network.drawable import Drawable
-from twinnet.network.host_settings import HOST_DEFAULTS, HostOptions, ModelOptions, coalescing_spec, processing_spec
+from twinnet.network.host_fields import host_fields
+from twinnet.network.host_settings import HostOptions, ModelOptions
 from twinnet.network.ip4_alone import IPv4Alone
 from twinnet.network.link_settings import (
     DEFAULT_DIRECTION,
@@ -48,13 +31,15 @@ from twinnet.network.machines import PhysicalMachine, checked_command, checked_t
 from twinnet.network.moment import NetworkMoment, Side
 from twinnet.network.named_nodes import NamedNodes
 from twinnet.network.names_of_mininet import AnswersToMininet
-from twinnet.network.nodes import Host, Interface, Link, Node, Port, Router, Switch, TunnelEnd
+from twinnet.network.new_port import new_port
+from twinnet.network.nodes import Host, Interface, Link, Node, Router, Switch, TunnelEnd
 from twinnet.network.placement import PartMachine, PlaceOptions, read_placement
 from twinnet.network.starting import Startable
-from twinnet.network.switch_settings import DatapathNumber, SwitchOptions, read_dpid, switch_fields
+from twinnet.network.switch_settings import DatapathNumber, DatapathNumbers, SwitchOptions, switch_fields
+from twinnet.network.taken_addresses import TakenAddresses
 from twinnet.network.tunnels import Tunnel, far_tunnel, link_tunnel
 from twinnet.network.unknown_settings import refuses_unknown_settings
-from twinnet.qos.queue import Queue, checked_inner
+from twinnet.qos.queue import checked_inner
 from twinnet.ranges import moment_ps
 
 if TYPE_CHECKING:
@@ -91,9 +76,8 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
         self._nodes: dict[str, Node] = {}
         self._links: list[Link] = []
         self._pairs: dict[tuple[str, str], Link] = {}
-        self._addresses: dict[str, str] = {}
-        self._macs: dict[str, str] = {}
-        self._dpids: dict[int, str] = {}
+        self._addresses = TakenAddresses()
+        self._datapaths = DatapathNumbers()
         self._schedule: list[dict[str, Any]] = []
         self.placement: dict[str, PartMachine] = {}
         """The machines of the nodes that :meth:`place` names; empty: all is on one."""
@@ -221,9 +205,9 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
             number=number,
             addresses=tuple(addresses),
             mac=addressing.checked_mac(mac) if mac is not None else None,
-            **_of_hosts(settings, default),
+            **host_fields(settings, default),
         )
-        self._claim(name, addresses, host.mac)
+        self._addresses.claim(name, addresses, host.mac)
         self._hosts += 1
         self._nodes[name] = host
         return host
@@ -293,7 +277,7 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
             As for :meth:`host`.
         """
         self._free_name(name)
-        router = Router(self, name, number=self._routers + 1, forwarding=True, **_of_hosts(settings))
+        router = Router(self, name, number=self._routers + 1, forwarding=True, **host_fields(settings))
         self._routers += 1
         self._nodes[name] = router
         return router
@@ -315,9 +299,7 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
         """
         self._free_name(name)
         fields = switch_fields(name, settings)
-        number = self._dpid(name, dpid)
-        switch = Switch(self, name, dpid=number, **fields)
-        self._dpids[number] = name
+        switch = Switch(self, name, dpid=self._datapaths.take(name, dpid), **fields)
         self._nodes[name] = switch
         return switch
 
@@ -379,14 +361,14 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
                 f"the link of {node_a.name} and {node_b.name} has a rate and a delivery_trace",
                 "leave one out (rate=None where a file's defaults give a rate)",
             )
-        new_a = self._new_port(node_a, given.get("port_a"), given.get("address_a"), queues["queue_a"] or queue, "a")
-        new_b = self._new_port(node_b, given.get("port_b"), given.get("address_b"), queues["queue_b"] or queue, "b")
-        overlap = set(new_a.addresses) & set(new_b.addresses)
-        if overlap:
+        taken = self._addresses
+        new_a = new_port(node_a, given.get("port_a"), given.get("address_a"), queues["queue_a"] or queue, "a", taken)
+        new_b = new_port(node_b, given.get("port_b"), given.get("address_b"), queues["queue_b"] or queue, "b", taken)
+        if overlap := set(new_a.addresses) & set(new_b.addresses):
             raise AddressInUse(f"both ends of the link have the address {min(overlap)}", "give each its own address")
         for node, port in ((node_a, new_a), (node_b, new_b)):
             later = [one for one in port.addresses if not (isinstance(node, Host) and one in node.addresses)]
-            self._claim(node.name, later, port.mac)
+            self._addresses.claim(node.name, later, port.mac)
         for node, port in ((node_a, new_a), (node_b, new_b)):
             node.ports.append(port)
             if isinstance(node, Switch) and port.number is not None:
@@ -432,14 +414,10 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
         """
         spoken = far_tunnel(tunnel, settings.get("mtu", 1500))
         at = self.node(node)
-        ends = [one for one in self._nodes.values() if isinstance(one, TunnelEnd)]
-        chosen = (
-            name
-            if name is not None
-            else next(f"tun{n}" for n in range(1, len(self._nodes) + 2) if f"tun{n}" not in self)
-        )
+        numbered = (f"tun{number}" for number in range(1, len(self._nodes) + 2))
+        chosen = name if name is not None else next(one for one in numbered if one not in self)
         self._free_name(chosen)
-        for end in ends:
+        for end in (one for one in self._nodes.values() if isinstance(one, TunnelEnd)):
             if end.tunnel is not None and same_tunnel(end.tunnel, spoken):
                 raise DuplicateName(
                     f"{end.name} is a {spoken} to {spoken.remote} already", "give each tunnel its own key or vni"
@@ -518,85 +496,3 @@ class Network(Drawable, Startable, IPv4Alone, AnswersToMininet):
         checked = addressing.checked_name(name)
         if checked in self._nodes:
             raise DuplicateName(f"the network has a node {checked!r} already", "give each node its own name")
-
-    def _dpid(self, name: str, dpid: int | str | None) -> int:
-        if dpid is None:
-            digits = re.search(r"[0-9]{1,9}\Z", name)
-            wanted = int(digits.group()) if digits else 0
-            if wanted and wanted not in self._dpids:
-                return wanted
-            return next(n for n in range(1, len(self._dpids) + 2) if n not in self._dpids)
-        number = read_dpid(dpid)
-        if number in self._dpids:
-            raise DuplicateName(f"{self._dpids[number]} has the dpid {number} already", "give each switch its own dpid")
-        return number
-
-    def _new_port(
-        self, node: Node, number: int | None, address: str | Sequence[str] | None, queue: Queue | None, end: str
-    ) -> Port:
-        if isinstance(node, Switch):
-            if address is not None:
-                raise BadTopology(f"{node.name} is a switch: its ports have no addresses", f"remove address_{end}")
-            chosen = switch_port_number(node, number, end)
-            port_name = addressing.checked_interface(node.name, chosen)
-            datapaths.checked_queue(port_name, node.datapath, queue)
-            return Port(node.name, len(node.ports), port_name, chosen, queue=queue)
-        if number is not None:
-            raise BadTopology(f"{node.name} is not a switch: its ports have no numbers", f"remove port_{end}")
-        if isinstance(node, Interface):
-            if address is not None:
-                raise BadTopology(f"{node.name} is an interface of the machine", f"remove address_{end}")
-            if node.ports:
-                raise BadTopology(f"{node.name} has a link already", "one link can end at an interface")
-            return Port(node.name, 0, node.interface, queue=queue)
-        if isinstance(node, TunnelEnd):
-            if address is not None:
-                raise BadTopology(f"{node.name} is the end of a tunnel", f"remove address_{end}")
-            if node.ports:
-                raise BadTopology(f"{node.name} has a link already", "one link can end at a tunnel")
-            return Port(node.name, 0, addressing.checked_interface(node.name, 0), queue=queue)
-        if not isinstance(node, Host):
-            raise BadTopology(f"{node.name} cannot be linked")
-        index = len(node.ports)
-        name = addressing.checked_interface(node.name, index)
-        predictable = addressing.router_mac if isinstance(node, Router) else addressing.host_mac
-        mac = node.mac if node.mac is not None and index == 0 else predictable(node.number, index)
-        if address is not None:
-            given = (address,) if isinstance(address, str) else tuple(address)
-            addresses = tuple(addressing.interface_address(one) for one in given)
-            for one in addresses:
-                self._unclaimed(node.name, one, may_own=index == 0)
-        elif isinstance(node, Router):
-            raise BadTopology(
-                f"the new interface {name} of the router {node.name} has no address",
-                f'give address_{end}="10.1.0.1/24", or address_{end}=() for none',
-            )
-        else:
-            addresses = node.addresses if index == 0 else ()
-        return Port(node.name, index, name, None, mac, addresses, queue)
-
-    def _unclaimed(self, node: str, address: str, may_own: bool) -> None:
-        owner = self._addresses.get(address.split("/")[0])
-        if owner is not None and not (may_own and owner == node):
-            raise AddressInUse(f"{owner} has the address {address.split('/')[0]} already", f"give {node} another one")
-
-    def _claim(self, name: str, addresses: Sequence[str], mac: str | None) -> None:
-        for address in addresses:
-            self._unclaimed(name, address, may_own=False)
-        if mac is not None and self._macs.get(mac, name) != name:
-            raise AddressInUse(f"{self._macs[mac]} has the MAC {mac} already", f"give {name} another one")
-        self._addresses.update({address.split("/")[0]: name for address in addresses})
-        if mac is not None:
-            self._macs[mac] = name
-
-
-def _of_hosts(settings: HostOptions, default: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-    """Return the fields of a host or router that `settings` say, with the `default` route before the others."""
-    given: HostOptions = {**HOST_DEFAULTS, **settings}
-    return {
-        "routes": checked_routes([*default, *given.get("routes", ())]),
-        "sysctls": checked_sysctls(given.get("sysctls")),
-        "model": flag(given.get("model"), "model"),
-        "processing": processing_spec(given.get("processing"), given.get("processing_jitter")),
-        "coalescing": coalescing_spec(given.get("interrupt_delay"), given.get("interrupt_frames")),
-    }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from twinnet.control.targets import PROTOCOLS
 from twinnet.control.tls import Tls
+from twinnet.errors import BadValue
 from twinnet.network.link_settings import describe_direction
 from twinnet.network.tunnels import Tunnel
 from twinnet.qos.queue import Queue, optional_spec
@@ -68,8 +69,8 @@ class Node:
     ports: list[Port] = field(default_factory=list[Port], repr=False)
 
     def __repr__(self) -> str:
-        told = ", ".join(address for port in self.ports for address in port.addresses)
-        return f"<{type(self).__name__} {self.name}{f' {told}' if told else ''}>"
+        addresses = ", ".join(address for port in self.ports for address in port.addresses)
+        return f"<{type(self).__name__} {self.name}{f' {addresses}' if addresses else ''}>"
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""
@@ -100,6 +101,10 @@ class Host(Node):
         How long a model takes for each frame that arrives, in the form of the lab protocol; ``None`` for no time.
     coalescing
         How its network cards coalesce interrupts, in the form of the lab protocol; ``None`` where they do not.
+    image
+        The image whose files it has, in the form of the lab protocol; ``None``: it has the machine's.
+    limits
+        What its programs may use at most, in the form of the lab protocol; ``None``: there are no limits.
     """
 
     number: int = 0
@@ -111,6 +116,8 @@ class Host(Node):
     model: bool = False
     processing: Mapping[str, Any] | None = None
     coalescing: Mapping[str, Any] | None = None
+    image: Mapping[str, Any] | None = None
+    limits: Mapping[str, Any] | None = None
 
     @property
     def ip(self) -> str | None:
@@ -138,6 +145,8 @@ class Host(Node):
             "sysctls": dict(self.sysctls),
             "processing": self.processing and dict(self.processing),
             "coalescing": self.coalescing and dict(self.coalescing),
+            "image": self.image and dict(self.image),
+            "limits": self.limits and dict(self.limits),
         }
 
 
@@ -176,6 +185,10 @@ class Switch(Node):
         Versions of OpenFlow that it speaks.
     datapath
         What moves its frames: ``own`` (the fabric), or Open vSwitch's ``system`` or ``netdev``.
+    vlans
+        The VLANs of its ports by number, in the form of the lab protocol.
+    mirrors
+        Its mirrors, in the form of the lab protocol.
     """
 
     dpid: int = 0
@@ -189,6 +202,8 @@ class Switch(Node):
     tls: Tls | None = None
     protocols: tuple[str, ...] = PROTOCOLS
     datapath: str = "own"
+    vlans: Mapping[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    mirrors: tuple[Mapping[str, Any], ...] = ()
 
     def attach(self, interface: str, name: str | None = None, **settings: Unpack[LinkOptions]) -> Link:
         """Have an existing interface of this machine as the next port, and return the link that leads to it.
@@ -203,14 +218,17 @@ class Switch(Node):
         return self.network.link(self.network.interface(interface, name), self, **settings)
 
     def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
+        """Return the form of the lab protocol; raises `BadValue` when `vlans` names a port that no link made."""
+        missing = sorted(set(self.vlans) - {port.number for port in self.ports})
+        if missing:
+            raise BadValue(f"vlans of {self.name} name port {missing[0]}, and no link ends there")
         spec: dict[str, Any] = {
             "kind": "switch",
             "name": self.name,
             "dpid": self.dpid,
             "fail_mode": self.fail_mode,
             "delay_ps": self.delay_ps,
-            "ports": [port.to_spec() for port in self.ports],
+            "ports": [self._port_spec(port) for port in self.ports],
             "flows": list(self.flows),
         }
         if self.controllers:
@@ -225,7 +243,13 @@ class Switch(Node):
             spec["protocols"] = list(self.protocols)
         if self.datapath != "own":
             spec["datapath"] = self.datapath
+        if self.mirrors:
+            spec["mirrors"] = [dict(mirror) for mirror in self.mirrors]
         return spec
+
+    def _port_spec(self, port: Port) -> dict[str, Any]:
+        vlans = self.vlans.get(port.number or 0)
+        return port.to_spec() | ({"vlans": dict(vlans)} if vlans else {})
 
 
 @dataclass(eq=False, repr=False)
@@ -303,8 +327,8 @@ class Link:
 
     def __repr__(self) -> str:
         there, back = describe_direction(self.ab), describe_direction(self.ba)
-        told = there if there == back else f"-> {there}, <- {back}"
-        return f"<Link {self.a.name}<->{self.b.name} {'up' if self.up else 'DOWN'}: {told}>"
+        settings = there if there == back else f"-> {there}, <- {back}"
+        return f"<Link {self.a.name}<->{self.b.name} {'up' if self.up else 'DOWN'}: {settings}>"
 
     def to_spec(self) -> dict[str, Any]:
         """Return the form of the lab protocol."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from twinnet.errors import BadValue
@@ -65,6 +66,8 @@ class Startable:
         seed: int | None = None,
         static_neighbours: bool = False,
         hosts: Literal["models", "programs"] = "models",
+        name: str | None = None,
+        trace: str | Path | None = None,
     ) -> Lab:
         """Return a lab of this network on the virtual clock; it starts when it is entered with ``with``. The same
         network, seed, traffic and version give the same events on every machine.
@@ -79,6 +82,12 @@ class Startable:
         hosts
             ``models``, or ``programs``: hosts are real and run any program, but for those that are described as models.
             They live in a guest kernel, whose time goes on only while somebody waits for it.
+        name
+            The name under which other terminals find it, in which its time goes on while they wait for something.
+            Without one they do not find it; an empty one is chosen.
+        trace
+            A file to write the trace into: each event that the trace hash covers and each frame that a program sends,
+            a line for each. ``twinnet traces A B`` says where two of them part.
         """
         from twinnet.lab.lab import Lab
 
@@ -88,7 +97,13 @@ class Startable:
         chosen = self.seed if seed is None else checked_seed(seed)
         known = flag(static_neighbours, "static_neighbours")
         return Lab(
-            cast("Network", self), clock="virtual", seed=chosen, static_neighbours=known, programs=hosts == "programs"
+            cast("Network", self),
+            name=name,
+            clock="virtual",
+            seed=chosen,
+            static_neighbours=known,
+            programs=hosts == "programs",
+            trace=Path(trace) if trace is not None else None,
         )
 
     def operate(self) -> MachineLab:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from twinnet.control.targets import PROTOCOLS, checked_protocols, parse_listen, parse_target
 from twinnet.control.tls import TlsFiles, checked_tls
+from twinnet.errors import BadValue, DuplicateName
 from twinnet.network import datapaths
+from twinnet.network.vlans import MirrorOptions, Mirrors, VlanOptions, VlansOfPorts
+from twinnet.ranges import is_whole
 from twinnet.settings import Delay, Setting, Word, settings_of
 
-__all__ = ["SWITCH_DEFAULTS", "DatapathNumber", "SwitchOptions", "read_dpid", "switch_fields"]
+__all__ = ["SWITCH_DEFAULTS", "DatapathNumber", "DatapathNumbers", "SwitchOptions", "switch_fields"]
 
 _HIGHEST_DPID = (1 << 64) - 1
 
@@ -28,7 +32,7 @@ class _Dpid(Setting):
             raise self.error(
                 f"the {what} {value!r} is not hexadecimal", 'write for example "00000000000000a1"'
             ) from None
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _HIGHEST_DPID:
+        if not is_whole(number, 1, _HIGHEST_DPID):
             raise self.error(f"the {what} is {value!r}; allowed are whole numbers from 1 to 2^64 - 1")
         return number
 
@@ -109,6 +113,12 @@ class SwitchOptions(TypedDict, total=False):
     """Its private key, certificate and CA certificate for ``ssl:`` and ``pssl:``."""
     protocols: Annotated[Sequence[str], _Versions()]
     """Versions to speak: ``OpenFlow10``, ``OpenFlow13``."""
+    vlans: Annotated[Mapping[int, VlanOptions], VlansOfPorts()]
+    """VLANs of ports, by their numbers: ``{1: {"tag": 10}, 3: {"trunks": [10, 20]}}``. They count where the switch
+    learns and forwards by itself, and for the action ``normal``; ports without them are trunks of all."""
+    mirrors: Annotated[Sequence[MirrorOptions], Mirrors()]
+    """Mirrors: ``[{"to": {"port": 3}, "all": True}]`` copies all that comes and goes to port 3. ``from`` and
+    ``towards`` select ports, ``vlans`` VLANs."""
 
 
 SWITCH_DEFAULTS: SwitchOptions = {
@@ -118,13 +128,41 @@ SWITCH_DEFAULTS: SwitchOptions = {
     "delay": "0 s",
     "controllers": [],
     "protocols": list(PROTOCOLS),
+    "vlans": {},
+    "mirrors": [],
 }
 """The settings of a switch that is given none; those that are not here are ``None``."""
 
 
-def read_dpid(dpid: object) -> int:
-    """Return the datapath number that `dpid` is; raises `BadValue`."""
-    return _Dpid().read(dpid, "dpid")
+class DatapathNumbers:
+    """The datapath numbers of the switches of a network: each has its own."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, str] = {}
+
+    def take(self, switch: str, dpid: object) -> int:
+        """Return the number of the new `switch`: `dpid`, or where that is ``None`` the number at the end of its name,
+        or the lowest that is free.
+
+        Raises
+        ------
+        BadValue, DuplicateName
+            It is no datapath number, or another switch's.
+        """
+        number = self._free(switch) if dpid is None else _Dpid().read(dpid, "dpid")
+        if number in self._owners:
+            raise DuplicateName(
+                f"{self._owners[number]} has the dpid {number} already", "give each switch its own dpid"
+            )
+        self._owners[number] = switch
+        return number
+
+    def _free(self, switch: str) -> int:
+        digits = re.search(r"[0-9]{1,9}\Z", switch)
+        wanted = int(digits.group()) if digits else 0
+        if wanted and wanted not in self._owners:
+            return wanted
+        return next(number for number in range(1, len(self._owners) + 2) if number not in self._owners)
 
 
 def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
@@ -139,7 +177,13 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
     if listen is not None:
         parse_listen(listen)
     fail_mode, delay_ps = read("fail_mode", f"the fail mode of {name}"), read("delay", "delay")
+    vlans, mirrors = read("vlans", f"vlans of {name}"), read("mirrors", f"mirrors of {name}")
     moved_by = datapaths.checked_datapath(name, read("kind", f"the kind of {name}"), given.get("datapath"), delay_ps)
+    if moved_by != "own" and (vlans or mirrors):
+        raise BadValue(
+            f"{name} is Open vSwitch: it cannot have vlans and mirrors here",
+            "give them to it by ovs-vsctl, or kind own",
+        )
     return {
         "fail_mode": fail_mode,
         "flows": datapaths.checked_flows(name, moved_by, given.get("flows", ())),
@@ -150,4 +194,6 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
         "tls": checked_tls(name, (*controllers, listen or ""), given.get("tls")),
         "protocols": read("protocols", name),
         "datapath": moved_by,
+        "vlans": vlans,
+        "mirrors": mirrors,
     }

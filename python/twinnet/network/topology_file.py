@@ -1,4 +1,4 @@
-"""Networks from YAML files, with every mistake told at its line and key before anything is built.
+"""Networks from YAML files, with every mistake shown at its line and key before anything is built.
 
 .. code-block:: yaml
 
@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,7 +27,7 @@ from twinnet.schema_texts import with_texts
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 if TYPE_CHECKING:
-    from twinnet.network.topology_schema import FarTunnelModel, LinkModel, NetworkModel, SwitchModel
+    from twinnet.network.topology_schema import ChangeModel, FarTunnelModel, LinkModel, NetworkModel, SwitchModel
 
 __all__ = ["build_network", "json_schema", "load_network", "parse_network"]
 
@@ -122,51 +123,33 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     except UsageError as error:
         raise document.error((*at, "template"), str(error), key=True) from None
     # What a mistake leads to is no mistake of its own: links of a wrong node, changes of a wrong link are passed over.
-    wrong_nodes: set[str] = set()
+    nodes: list[tuple[str, str, Callable[[], Any]]] = [
+        *(("hosts", name, partial(net.host, name, **_node(one))) for name, one in model.hosts.items()),
+        *(("machines", name, partial(net.machine, name, **_given(one))) for name, one in model.machines.items()),
+        *(("routers", name, partial(net.router, name, **_node(one))) for name, one in model.routers.items()),
+        *(("switches", name, partial(net.switch, name, **_switch(one))) for name, one in model.switches.items()),
+        *(
+            ("interfaces", name, partial(net.interface, one.interface if one is not None else name, name))
+            for name, one in model.interfaces.items()
+        ),
+    ]
+    wrong_nodes = {name for section, name, make in nodes if not attempt((section, name), make)}
     ends_of_wrong_links: set[str] = set()
-    for name, host in model.hosts.items():
-        if not attempt(("hosts", name), lambda name=name, host=host: net.host(name, **_node(host))):
-            wrong_nodes.add(name)
-    for name, machine in model.machines.items():
-        settings = _given(machine)
-        if not attempt(("machines", name), lambda name=name, settings=settings: net.machine(name, **settings)):
-            wrong_nodes.add(name)
-    for name, router in model.routers.items():
-        if not attempt(("routers", name), lambda name=name, router=router: net.router(name, **_node(router))):
-            wrong_nodes.add(name)
-    for name, switch in model.switches.items():
-        if not attempt(("switches", name), lambda name=name, switch=switch: net.switch(name, **_switch(switch))):
-            wrong_nodes.add(name)
-    for name, given in model.interfaces.items():
-        interface = given.interface if given is not None else name
-        if not attempt(("interfaces", name), lambda name=name, interface=interface: net.interface(interface, name)):
-            wrong_nodes.add(name)
     if (controller := model.controller) is not None:
         attempt(("controller",), lambda: net.controller(**controller.settings()))
     for index, link in enumerate(model.links):
         settings = defaults | _link(link)
         a, b = settings.pop("between")
-        if wrong_nodes & {a, b} or not attempt(
-            ("links", index), lambda a=a, b=b, settings=settings: net.link(a, b, **settings)
-        ):
+        if wrong_nodes & {a, b} or not attempt(("links", index), partial(net.link, a, b, **settings)):
             ends_of_wrong_links |= {a, b}
     for index, tunnel in enumerate(model.tunnels):
         settings = defaults | _link(tunnel)
         at_node, through = settings.pop("at"), settings.pop("through")
         if at_node not in wrong_nodes:
-            attempt(
-                ("tunnels", index),
-                lambda node=at_node, through=through, settings=settings: net.tunnel(node, through, **settings),
-            )
+            attempt(("tunnels", index), partial(net.tunnel, at_node, through, **settings))
     for index, change in enumerate(model.schedule):
-        a, b = change.link
-        if not ends_of_wrong_links & {a, b}:
-            attempt(
-                ("schedule", index),
-                lambda a=a, b=b, change=change: (
-                    net.at(change.at).link(a, b).set(change.direction, **_given(change.set))
-                ),
-            )
+        if not ends_of_wrong_links & {*change.link}:
+            attempt(("schedule", index), partial(_schedule, net, change))
     if model.on and not wrong_nodes:
         places: dict[str, Any] = {name: one if isinstance(one, str) else _given(one) for name, one in model.on.items()}
         attempt(("on",), lambda: net.place(places))
@@ -175,6 +158,11 @@ def build_network(model: NetworkModel, document: Document, at: Place = ()) -> Ne
     if not model.ip6:
         net.without_ip6()
     return net
+
+
+def _schedule(net: Network, change: ChangeModel) -> None:
+    a, b = change.link
+    net.at(change.at).link(a, b).set(change.direction, **_given(change.set))
 
 
 def _base(model: NetworkModel, defaults: dict[str, Any]) -> Network:

@@ -344,7 +344,7 @@ class LineChangeModel(_LineChange):
 
     @model_serializer(mode="plain")
     def _what_changes(self) -> dict[str, Any]:
-        """What is not given stays as it is, so nothing else is told."""
+        """What is not given stays as it is, so nothing else is given."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypedDict, Unpack, cast
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.network.unknown_settings import refuses_unknown_settings
+from twinnet.ranges import is_whole
 from twinnet.settings import Flag, Setting, Whole, settings_of
 from twinnet.units import size_bytes
 
@@ -44,7 +45,7 @@ class _Mtu(Setting):
         """Return the bytes."""
         given = size_bytes(value, what) if isinstance(value, str) else value
         least, most = _UNDERLAY_MTUS
-        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+        if not is_whole(given, least, most):
             raise self.error(f"the underlay's mtu is {value!r}; allowed are {least} to {most} bytes")
         return given
 

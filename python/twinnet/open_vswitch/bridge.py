@@ -104,7 +104,7 @@ class Bridge:
         try:
             self.ofctl("add-flows", "-", given="".join(f"{flow}\n" for flow in flows), refused="BadFlow")
         except LabError as error:
-            # ovs-ofctl tells the line as "-:2: what is wrong".
+            # ovs-ofctl names the line as "-:2: what is wrong".
             said = error.message.removeprefix("ovs-ofctl: ").removeprefix("-:")
             number, _, rest = said.partition(": ")
             message = f"flow {number}: {rest}" if number.isdecimal() else said
@@ -129,8 +129,8 @@ class Bridge:
         """Return how it stands with each of its controllers, as :attr:`twinnet.lab.parts.LabSwitch.controller_state`
         has it. Open vSwitch does not tell what it counts of messages, nor the version."""
         columns = "--columns=target,is_connected,role,status"
-        told = json.loads(self.vsctl("--format=json", columns, "list", "Controller"))["data"]
-        known = {row[0].removeprefix("unix:"): row for row in told}
+        answered = json.loads(self.vsctl("--format=json", columns, "list", "Controller"))["data"]
+        known = {row[0].removeprefix("unix:"): row for row in answered}
         rows: list[dict[str, Any]] = []
         for number, target in enumerate(self._node.get("controllers") or ()):
             row = known.get(controller_socket(self.name, number))

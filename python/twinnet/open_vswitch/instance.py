@@ -98,10 +98,6 @@ class Instance:
         said = dict.fromkeys(line.split("|")[-1] for line in log.splitlines())
         return "Open vSwitch cannot make its ports: " + ("; ".join([*said][:4]) or "it does not say why")
 
-    def trouble(self, switch: str, target: str) -> str | None:
-        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
-        return self._relays.trouble(switch, target) if self._relays is not None else None
-
     @property
     def troubles(self) -> Mapping[tuple[str, str], str]:
         """The reasons why connections failed or ended that have not been made again, by switch and target."""

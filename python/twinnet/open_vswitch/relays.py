@@ -36,6 +36,11 @@ _CONNECT = "import socket, sys; socket.socket(fileno=0).connect(sys.argv[1])"
 class Relays:
     """Relays for the controllers and the listening places of `switches` (of the lab protocol).
 
+    Attributes
+    ----------
+    troubles
+        The reasons why connections failed or ended that have not been made again, by switch and target.
+
     Raises
     ------
     NotAvailable
@@ -45,7 +50,7 @@ class Relays:
     def __init__(self, lab: LabRequests, switches: Sequence[Mapping[str, Any]]) -> None:
         self._lab = lab
         self._ended = threading.Event()
-        self._troubles: dict[tuple[str, str], str] = {}
+        self.troubles: dict[tuple[str, str], str] = {}
         self._targets: dict[str, list[str]] = {}
         self._listeners = Listeners()
         try:
@@ -61,17 +66,8 @@ class Relays:
             raise
 
     def targets(self, switch: str) -> list[str]:
-        """Return the controllers of `switch` as Open vSwitch is to be told of them."""
+        """Return the controllers of `switch` as Open vSwitch is to know them."""
         return self._targets.get(switch, [])
-
-    def trouble(self, switch: str, target: str) -> str | None:
-        """Return why the last connection of `switch` to `target` failed or ended; ``None``: no trouble."""
-        return self._troubles.get((switch, target))
-
-    @property
-    def troubles(self) -> Mapping[tuple[str, str], str]:
-        """The reasons why connections failed or ended that have not been made again, by switch and target."""
-        return dict(self._troubles)
 
     def end(self) -> None:
         """Take no more connections. Those that there are end with the lab."""
@@ -112,12 +108,12 @@ class Relays:
             try:
                 channel = connect_to(target, context)
             except OSError as error:
-                self._troubles[switch, text] = error.strerror or str(error)
+                self.troubles[switch, text] = error.strerror or str(error)
                 return
             with channel.sock as there:
-                self._troubles.pop((switch, text), None)
+                self.troubles.pop((switch, text), None)
                 _pass_both_ways(taken, there)
-                self._troubles[switch, text] = channel.why or "the connection ended"
+                self.troubles[switch, text] = channel.why or "the connection ended"
 
     def _join(self, switch: str, text: str, context: ssl.SSLContext | None, taken: socket.socket) -> None:
         channel = accepted(taken, context, switch, text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from twinnet.errors import BadPolicy
 from twinnet.policies.load import Load
 from twinnet.policies.match import Match, Protocol
+from twinnet.policies.traffic_class import TrafficClass
 
-__all__ = ["KNOWN_PORTS", "application_matches", "both_ways"]
+__all__ = ["KNOWN_PORTS", "application_and_rest", "application_matches", "both_ways"]
 
 KNOWN_PORTS: Mapping[str, Sequence[tuple[Protocol, int | None]]] = {
     "http": (("tcp", 80), ("tcp", 8080)),
@@ -35,3 +37,20 @@ def application_matches(load: Load, application: str, dscp: int | None = None) -
     when there are neither."""
     ways = load.applications.get(application) or KNOWN_PORTS.get(application, ())
     return both_ways(ways, dscp)
+
+
+def application_and_rest(load: Load, application: str) -> list[TrafficClass]:
+    """Return two classes: `application`, with half of the port and served first, and all else.
+
+    Raises
+    ------
+    BadPolicy
+        The load has nothing of the application.
+    """
+    matches = application_matches(load, application)
+    if not matches:
+        raise BadPolicy(f"the load has no demand for {application!r}", "name an application that it has")
+    return [
+        TrafficClass(application, matches, minimum=0.5, priority=0),
+        TrafficClass("rest", minimum=0.1, priority=1),
+    ]

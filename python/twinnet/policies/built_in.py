@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import re
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, cast
 
 from twinnet.errors import BadPolicy, TwinnetError, did_you_mean
+from twinnet.own_modules import load_own
 from twinnet.policies.policy import FunctionPolicy, Policy, PolicyFunction
 
 __all__ = ["ENTRY_POINTS", "built_in_policies", "find_policy", "known_policies"]
@@ -85,10 +85,7 @@ def find_policy(text: str, settings: Mapping[str, Any] | None = None) -> Policy:
 
 def _load(name: str, place: str) -> Any:
     try:
-        if place.startswith("twinnet."):
-            module, _, attribute = place.partition(":")
-            return getattr(importlib.import_module(module), attribute)
-        return EntryPoint(name, place, ENTRY_POINTS).load()
+        return load_own(place)
     except (ImportError, AttributeError) as error:
         raise BadPolicy(
             f"the policy {name} cannot be loaded from {place}: {error}", "mend the name or the module"
@@ -119,10 +116,10 @@ def _policy(text: str, found: Any, settings: Mapping[str, Any]) -> Policy:
         except TwinnetError:
             raise
         except Exception as error:
-            told = ", ".join(f"{key}={value!r}" for key, value in settings.items()) or "no settings"
+            given = ", ".join(f"{key}={value!r}" for key, value in settings.items()) or "no settings"
             raise BadPolicy(
-                f"the policy {text} cannot be made with {told} ({type(error).__name__}: {error})",
-                f"`twinnet policy list` and its page tell what it takes: {', '.join(accepted) or 'no settings'}",
+                f"the policy {text} cannot be made with {given} ({type(error).__name__}: {error})",
+                f"`twinnet policy list` and its page say what it takes: {', '.join(accepted) or 'no settings'}",
             ) from error
         policy.name = policy.name or text
         return policy

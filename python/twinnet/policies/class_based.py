@@ -11,7 +11,7 @@ parts of the load's servers (which send nearly all) and clients.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from twinnet.errors import BadPolicy
@@ -115,9 +115,14 @@ class _Grouped(_ClassBased):
         super().__init__(share, borrow, discipline, link_sharing)
         self._groups = None if groups is None else checked_groups(groups)
 
-    def parts(self, hosts: Sequence[str], stem: str) -> Groups:
-        """The groups that were given, or equal parts of `hosts`."""
-        return self._groups if self._groups is not None else even_parts(hosts, min(_QUEUES, max(1, len(hosts))), stem)
+    def by_group(
+        self, hosts: Sequence[str], stem: str, match: Callable[[Sequence[str]], Match]
+    ) -> Sequence[TrafficClass]:
+        """A class for each group but the last, and the last as the rest; without groups they are equal parts of
+        `hosts`."""
+        groups = self._groups or even_parts(hosts, min(_QUEUES, max(1, len(hosts))), stem)
+        *named, (last, _) = groups.items()
+        return [*(self.one(name, [match(members)]) for name, members in named), self.one(last)]
 
 
 class SourceCbq(_Grouped):
@@ -132,9 +137,7 @@ class SourceCbq(_Grouped):
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return a class for each group but the last, and the last as the rest."""
-        groups = list(self.parts(servers_of(network, load), "servers").items())
-        named = [self.one(name, [Match(source=hosts)]) for name, hosts in groups[:-1]]
-        return [*named, self.one(groups[-1][0])]
+        return self.by_group(servers_of(network, load), "servers", lambda group: Match(source=group))
 
 
 class DestinationCbq(_Grouped):
@@ -147,9 +150,7 @@ class DestinationCbq(_Grouped):
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return a class for each group but the last, and the last as the rest."""
-        groups = list(self.parts(clients_of(network, load), "clients").items())
-        named = [self.one(name, [Match(destination=hosts)]) for name, hosts in groups[:-1]]
-        return [*named, self.one(groups[-1][0])]
+        return self.by_group(clients_of(network, load), "clients", lambda group: Match(destination=group))
 
 
 class SourceDestinationCbq(_ClassBased):

@@ -68,7 +68,7 @@ def compile_policy(
     Raises
     ------
     BadPolicy
-        When the policy raises or returns nonsense, or the network cannot carry it out; the names involved are told.
+        When the policy raises or returns nonsense, or the network cannot carry it out; the names involved are named.
     """
     enforcement, load = enforcement or Enforcement(), load or Load()
     load.check(network)
@@ -302,7 +302,7 @@ def _switch_rules(
         tables = {number: place for place, number in enumerate(used, start=1)}
         rules: list[Rule] = []
         meters: list[Meter] = []
-        told: set[int] = set()
+        matched: set[int] = set()
         if last:
             numbers = places.at_switch(name, [one.port.number or 0 for one in here]) if here else frozenset[int]()
             for number in sorted({rest, *used, *numbers}):
@@ -310,7 +310,7 @@ def _switch_rules(
                 meter = _meter(one, number, here) if number in numbers else None
                 if meter is not None:
                     meters.append(meter)
-                told.add(number)
+                matched.add(number)
                 into = number if here else None
                 rules += _class_rules(policy, one, number, conditions[number], table, meter, into)
             if here:
@@ -320,7 +320,7 @@ def _switch_rules(
             rules += [Rule(f"table={tables[number]},{line}") for line in planes[number][name]]
             rules.append(Rule(f"table={tables[number]},priority=0,actions=goto_table:{last}"))
         rules += [Rule(f"table={last},{line}") for line in forwarding[name]]
-        found[name] = SwitchRules(tuple(rules), tuple(meters), queues_of.get(name, {}), frozenset(told))
+        found[name] = SwitchRules(tuple(rules), tuple(meters), queues_of.get(name, {}), frozenset(matched))
     sample = next((rule.text for one in found.values() for rule in one.rules if rule.queue is not None), None)
     if sample is not None:
         checked_flow(sample)

@@ -10,9 +10,9 @@ import numpy as np
 
 from twinnet.errors import BadPolicy
 from twinnet.network.network import Network
-from twinnet.policies.applications import application_matches
+from twinnet.policies.applications import application_and_rest
 from twinnet.policies.forwarding import Routes
-from twinnet.policies.line_loads import LineLoads, other_demands, rate_of
+from twinnet.policies.line_loads import LineLoads, lines_of_others, rate_of
 from twinnet.policies.load import Load
 from twinnet.policies.policy import Policy
 from twinnet.policies.traffic_class import TrafficClass
@@ -56,19 +56,11 @@ class ConstrainedPaths(Policy):
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return the application and the rest."""
         del network
-        matches = application_matches(load, self._application)
-        if not matches:
-            raise BadPolicy(f"the load has no demand for {self._application!r}", "name an application that it has")
-        return [
-            TrafficClass(self._application, matches, minimum=0.5, priority=0),
-            TrafficClass("rest", minimum=0.1, priority=1),
-        ]
+        return application_and_rest(load, self._application)
 
     def routes(self, network: Network, load: Load) -> Mapping[str, Routes]:
         """Return the paths of the application's demands."""
-        lines = LineLoads(network)
-        for one in other_demands(load.demands, self._application):
-            lines.put(lines.shortest(one.server, one.client), rate_of(one))
+        lines = lines_of_others(network, load.demands, self._application)
         wanted = [one for one in load.demands if one.application == self._application]
         needed_bps: dict[tuple[str, str], int] = {}
         for one in wanted:

@@ -55,6 +55,8 @@ class Enforcement:
         The rate of each scheduler, with unit; default: the line rate of the port.
     direction
         ``egress``: queues, before a port sends. ``ingress``: meters only, where frames come in.
+    without_line
+        The rate of a scheduler whose line has none, where `rate` is not given; default: that is refused.
 
     Examples
     --------
@@ -65,10 +67,12 @@ class Enforcement:
     at: str | Sequence[str] = "core"
     rate: Rate | None = None
     direction: Literal["egress", "ingress"] = "egress"
+    without_line: Rate | None = None
 
     def __post_init__(self) -> None:
-        if self.rate is not None:
-            line_rate_bps(self.rate, "rate")
+        for rate in (self.rate, self.without_line):
+            if rate is not None:
+                line_rate_bps(rate, "rate")
         if self.direction not in ("egress", "ingress"):
             raise BadPolicy(f"the direction is {self.direction!r}; allowed are 'egress' and 'ingress'")
         if not isinstance(self.at, str):
@@ -99,6 +103,8 @@ class Enforcement:
 
     def _rate(self, port: Port, line_bps: int | None) -> int:
         if self.rate is None:
+            if line_bps is None and self.without_line is not None:
+                return line_rate_bps(self.without_line)
             if line_bps is None:
                 raise BadPolicy(
                     f"the line at {port.name} has no rate, so no share of it is known",

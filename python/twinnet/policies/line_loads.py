@@ -13,7 +13,7 @@ from twinnet.policies.load import Demand
 from twinnet.policies.paths import Paths
 from twinnet.ranges import line_rate_bps
 
-__all__ = ["Line", "LineLoads", "rate_of"]
+__all__ = ["Line", "LineLoads", "lines_of_others", "rate_of"]
 
 _UNSAID_BPS = 1_000_000
 
@@ -111,6 +111,10 @@ def _walked(before: dict[str, str], start: str, end: str) -> list[str]:
     return switches[::-1]
 
 
-def other_demands(demands: Iterable[Demand], application: str) -> list[Demand]:
-    """The demands that are not for `application`."""
-    return [one for one in demands if one.application != application]
+def lines_of_others(network: Network, demands: Iterable[Demand], application: str) -> LineLoads:
+    """Return the lines of `network` with each demand on its shortest path that is not for `application`."""
+    lines = LineLoads(network)
+    for one in demands:
+        if one.application != application:
+            lines.put(lines.shortest(one.server, one.client), rate_of(one))
+    return lines

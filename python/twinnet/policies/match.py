@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from twinnet.errors import BadPolicy, did_you_mean
+from twinnet.ranges import is_whole
 
 __all__ = ["IP_VERSIONS", "IpVersion", "Match", "Protocol"]
 
@@ -66,14 +67,14 @@ class Match:
             port = getattr(self, name)
             if port is None:
                 continue
-            if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65_535:
+            if not is_whole(port, 1, 65_535):
                 raise BadPolicy(f"a match has the {name} {port!r}; allowed are whole numbers from 1 to 65535")
             if self.protocol not in ("tcp", "udp"):
                 raise BadPolicy(
                     f"a match has the {name} {port} without a protocol that has ports", 'give protocol="tcp"'
                 )
         dscp = self.dscp
-        if dscp is not None and (isinstance(dscp, bool) or not isinstance(dscp, int) or not 0 <= dscp <= 63):
+        if dscp is not None and not is_whole(dscp, 0, 63):
             raise BadPolicy(f"a match has the DSCP {dscp!r}; allowed are whole numbers from 0 to 63")
         if self.version is not None and (isinstance(self.version, bool) or self.version not in IP_VERSIONS):
             raise BadPolicy(f"a match has the IP version {self.version!r}; allowed are 4 and 6")

@@ -124,7 +124,7 @@ def _asking_rule(version: IpVersion, protocol: str | None) -> Rule:
 def _covers(condition: Condition, packet: Condition) -> bool:
     # A packet without ports, such as a later fragment, is not covered by a condition on them.
     ports = ((condition.source_port, packet.source_port), (condition.destination_port, packet.destination_port))
-    if any(wanted is not None and wanted != told for wanted, told in (*ports, (condition.protocol, packet.protocol))):
+    if any(wanted is not None and wanted != sent for wanted, sent in (*ports, (condition.protocol, packet.protocol))):
         return False
     return condition.meets(packet)
 

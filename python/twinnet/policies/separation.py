@@ -83,11 +83,11 @@ def _of_switch(
     }
     counted: dict[int, int] = {}
     for line in lab.switch(name).dump_flows():
-        told = _COUNTED.search(line)
-        cookie = int(told[1], 16) if told else 0
+        counts = _COUNTED.search(line)
+        cookie = int(counts[1], 16) if counts else 0
         number = by_cookie.get(cookie)
-        if told and number is not None:
-            counted[number] = counted.get(number, 0) + int(told[2]) * copies.get(cookie, 1)
+        if counts and number is not None:
+            counted[number] = counted.get(number, 0) + int(counts[2]) * copies.get(cookie, 1)
     found: list[Misplaced] = []
     for number, one in compiled.classes.items():
         taken = sum(queued.get((name, port), {}).get(number, 0) for port in rules.queues)

@@ -13,7 +13,7 @@ from twinnet.errors import BadPolicy, UsageError
 from twinnet.network.addressing import checked_name
 from twinnet.policies.match import Match
 from twinnet.qos.queue import Queue
-from twinnet.ranges import line_rate_bps
+from twinnet.ranges import is_whole, line_rate_bps
 
 __all__ = ["Amount", "TrafficClass", "amount_bps"]
 
@@ -79,7 +79,7 @@ class TrafficClass:
         for what in ("minimum", "maximum", "meter"):
             if getattr(self, what) is not None:
                 amount_bps(getattr(self, what), 10**9, f"the {what} of the class {self.name}")
-        if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 7:
+        if not is_whole(self.priority, 0, 7):
             raise BadPolicy(f"the priority of the class {self.name} is {self.priority!r}; allowed are 0 to 7")
         if not 0 < self.weight <= 1e6:
             raise BadPolicy(
@@ -117,8 +117,8 @@ def amount_bps(amount: Amount, rate_bps: int, what: str) -> int:
     >>> [amount_bps(one, 1_000_000_000, "the minimum") for one in (0.33, "33 %", "2 Mbit")]
     [330000000, 330000000, 2000000]
     """
-    if isinstance(amount, str) and (told := _PERCENT.fullmatch(amount)):
-        amount = float(told[1]) / 100
+    if isinstance(amount, str) and (percent := _PERCENT.fullmatch(amount)):
+        amount = float(percent[1]) / 100
     if isinstance(amount, str):
         try:
             return line_rate_bps(amount, what.removeprefix("the "))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from twinnet.programs.apache_bench import apache_bench
 from twinnet.programs.clip import Clip, make_clip
+from twinnet.programs.estimated import estimate_by
 from twinnet.programs.iperf2 import iperf2
 from twinnet.programs.iperf3 import iperf3
 from twinnet.programs.ping import ping
@@ -23,6 +24,7 @@ __all__ = [
     "Transfer",
     "apache_bench",
     "clip_to_watch",
+    "estimate_by",
     "installed",
     "iperf2",
     "iperf3",

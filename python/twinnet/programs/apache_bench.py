@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from twinnet.errors import BadValue, ProgramFailed, ReportUnreadable
-from twinnet.programs.file_server import object_of, python_server
+from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.programs.file_server import served
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport, Summary
-from twinnet.traffic.apps import http_server
-from twinnet.units import Picoseconds, Size, size_bytes
+from twinnet.units import Picoseconds, Size
 
 __all__ = ["apache_bench", "read_report"]
 
@@ -45,13 +44,9 @@ def apache_bench(
     answer, the opening of the connection included. ApacheBench has no HTTP/1.1: a connection that the server closes is
     opened again. Python's server closes each after one answer.
     """
-    if server_by not in ("twinnet", "python"):
-        raise BadValue(f"the server is by {server_by!r}; allowed are 'twinnet' and 'python'")
-    own = server_by == "twinnet"
-    # ab -t ends only when a request does; interrupted, it tells of all that were complete.
+    # ab -t ends only when a request does; interrupted, it reports all that were complete.
     limit = ("timeout", "-s", "INT", f"{duration / 10**12:g}") if duration is not None else ()
-    path = f"bytes/{size_bytes(size, 'size')}" if own else object_of(size)
-    url = f"http://{{to}}:{port}/{path}"
+    url, server_argv, server_app = served(size, server, server_by, port, congestion_control)
     argv = (*limit, "ab", "-q", "-k", "-r", "-l", "-n", str(max(count, connections)), "-c", str(connections), url)
     return Transfer(
         "ab",
@@ -59,8 +54,8 @@ def apache_bench(
         server,
         argv,
         _reports,
-        server_argv=None if own else python_server(port, congestion_control),
-        server_app=http_server(server, port=port, congestion_control=congestion_control) if own else None,
+        server_argv=server_argv,
+        server_app=server_app,
         port=port,
         flow=flow,
         may_fail=True,
@@ -79,7 +74,7 @@ def read_report(text: str) -> tuple[int, int, int, float, Summary | None]:
     for name, pattern in _LINES.items():
         line = re.search(pattern, text, re.MULTILINE)
         if line is None:
-            raise ReportUnreadable(f"ApacheBench's report tells no {name}")
+            raise ReportUnreadable(f"ApacheBench's report has no {name}")
         found[name] = line[1]
     requests = int(found["requests"])
     times = _TOTAL.search(text)

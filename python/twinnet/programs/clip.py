@@ -17,6 +17,7 @@ __all__ = ["PICTURES", "Clip", "make_clip"]
 
 PICTURES = ("testsrc2", "mandelbrot", "life", "cellauto")
 """The pictures that ffmpeg draws by itself."""
+_ENCODER_THREADS = "2"
 _ENCODERS = ("libx264", "mpeg4", "mpeg2video")
 """In the order in which they are taken: H.264 where ffmpeg was built with it."""
 _SIZE = re.compile(r"([1-9][0-9]{1,3})x([1-9][0-9]{1,3})")
@@ -50,6 +51,7 @@ def make_clip(
     frames_per_second: int = 60,
     rate: Rate = "1026 kbit",
     picture: str = "testsrc2",
+    source: str | os.PathLike[str] | None = None,
 ) -> Clip:
     """Make a clip at `path` by ffmpeg; an existing file is replaced.
 
@@ -61,6 +63,8 @@ def make_clip(
         Mean rate of the coded video.
     picture
         One of ``twinnet.programs.clip.PICTURES``.
+    source
+        A video whose pictures it has, in their own size, instead of drawn ones; it begins anew where it is too short.
 
     Raises
     ------
@@ -81,14 +85,19 @@ def make_clip(
     if not 0 < length_ps <= _LONGEST_PS:
         raise BadValue(f"the duration {duration!r} is out of range: above 0 s to 1 h")
     encoder = _encoder()
-    drawn = f"{picture}=size={size}:rate={frames_per_second}"
+    drawn = ["-f", "lavfi", "-i", f"{picture}=size={size}:rate={frames_per_second}"]
+    # Encoders take even numbers of pixels.
+    fitted = ["-vf", f"fps={frames_per_second},scale=trunc(iw/2)*2:trunc(ih/2)*2", "-map", "0:v:0"]
     speed = ("-preset", "veryfast") if encoder == "libx264" else ()
-    source = ["-f", "lavfi", "-i", drawn, "-t", f"{length_ps / 1e12:.6f}", "-pix_fmt", "yuv420p"]
+    taken = drawn if source is None else ["-stream_loop", "-1", "-i", os.fspath(source), *fitted]
+    length = ["-t", f"{length_ps / 1e12:.6f}", "-pix_fmt", "yuv420p"]
     coding = ["-c:v", encoder, *speed, "-b:v", str(rate_bps(rate, "rate")), "-g", str(frames_per_second)]
+    # An encoder divides its work, and so its bytes, by the threads that it has: by itself, as many as processors.
+    coding += ["-threads", _ENCODER_THREADS]
     # Without B frames, so that the times of frames survive protocols that carry one time for each.
     coding += ["-bf", "0"]
     form = ["-muxdelay", "0", "-muxpreload", "0", "-f", "mpegts", os.fspath(path)]
-    run_ffmpeg([*source, *coding, *form], "make the clip")
+    run_ffmpeg([*taken, *length, *coding, *form], "make the clip")
     return Clip(Path(path), encoder, round(length_ps / 1e12 * frames_per_second))
 
 

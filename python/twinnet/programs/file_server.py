@@ -1,4 +1,4 @@
-"""Python's own HTTP server (``http.server``), and the files that it gives."""
+"""What clients fetch by HTTP: from the built-in server, or from Python's own (``http.server``) and its files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import os
 import tempfile
 from pathlib import Path
 
+from twinnet.errors import BadValue
 from twinnet.interpreter import PYTHON
+from twinnet.traffic.app import App
+from twinnet.traffic.apps import http_server
 from twinnet.units import Size, size_bytes
 
-__all__ = ["object_of", "python_server", "served_folder"]
+__all__ = ["object_of", "python_server", "served", "served_folder"]
 
 _CHANGED_S = 1_767_225_600
-"""When the served files were last changed: the server tells it, and equal runs are to send equal bytes."""
-_SERVER = (*PYTHON, "-m", "twinnet.programs.python_http_server")
+"""When the served files were last changed: the server gives it, and equal runs are to send equal bytes."""
+_SERVER = (*PYTHON, str(Path(__file__).with_name("python_http_server.py")))
+"""By its path it imports nothing of the package, which would take seconds of a guest's processor."""
 
 
 @functools.cache
@@ -47,3 +51,23 @@ def python_server(port: int, congestion_control: str | None = None) -> tuple[str
     """
     controlled = (congestion_control,) if congestion_control is not None else ()
     return (*_SERVER, "{to}", str(port), str(served_folder()), *controlled)
+
+
+def served(
+    size: Size, server: str, server_by: str, port: int, congestion_control: str | None
+) -> tuple[str, tuple[str, ...] | None, App | None]:
+    """Return the URL of an object of `size` in the host `server`, whose address is ``{to}``, and what serves it: the
+    command of Python's server, or the built-in one.
+
+    Raises
+    ------
+    BadValue
+        `server_by` is neither ``"twinnet"`` nor ``"python"``.
+    """
+    if server_by not in ("twinnet", "python"):
+        raise BadValue(f"the server is by {server_by!r}; allowed are 'twinnet' and 'python'")
+    url = f"http://{{to}}:{port}/"
+    if server_by == "python":
+        return url + object_of(size), python_server(port, congestion_control), None
+    app = http_server(server, port=port, congestion_control=congestion_control)
+    return f"{url}bytes/{size_bytes(size, 'size')}", None, app

@@ -7,6 +7,7 @@ that run in the hosts of a lab, and neither knows which generator it is.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,23 +63,16 @@ def generated(
     """
     how = GENERATORS[generator]
     size = max(payload_bytes, how.least_payload)
-    if packets_per_second is None:
-        if how.unpaced is None:
-            raise NotAvailable(f"{generator} always keeps a rate", "give it one")
-        command, gap_ns = how.unpaced("{to}", size, duration_s), 0.0
-    else:
-        if poisson and how.poisson is None:
-            raise NotAvailable(f"{generator} has no exponential gaps", "write 'process: constant'")
-        send = how.poisson if poisson and how.poisson is not None else how.sender
-        command, gap_ns = send("{to}", round(packets_per_second), size, duration_s), 1e9 / round(packets_per_second)
+    asked = None if packets_per_second is None else round(packets_per_second)
+    command = _command(generator, asked, size, duration_s, poisson)
+    gap_ns = 1e9 / asked if asked is not None and not poisson else 0.0
     confined = ["--confined"] if processors is not None else []
     observer = [*PYTHON, str(_HERE / "observed.py"), str(how.port), str(size)]
     protocol, port = how.ready
-    asked = None if packets_per_second is None else float(round(packets_per_second))
     notes = (f"{generator} sends no payload below {size} B",) if size > payload_bytes else ()
 
     def parse(transfer: Transfer, output: Output) -> list[FlowReport]:
-        return _reports(transfer, output, how, size, asked, notes)
+        return _reports(transfer, output, how, size, None if asked is None else float(asked), notes)
 
     return Transfer(
         how.program,
@@ -86,7 +80,7 @@ def generated(
         target,
         (*PYTHON, str(_HERE / "metered.py"), "{from}", str(duration_s + _OVERTIME_S), *confined, *command),
         parse,
-        server_argv=(*observer, f"{0.0 if poisson else gap_ns:.3f}", *_receiver(how)),
+        server_argv=(*observer, f"{gap_ns:.3f}", *how.receiver),
         protocol=protocol,
         port=port,
         flow=flow,
@@ -95,8 +89,17 @@ def generated(
     )
 
 
-def _receiver(how: Generator) -> tuple[str, ...]:
-    return tuple(how.receiver)
+def _command(generator: str, asked_pps: int | None, size: int, duration_s: int, poisson: bool) -> Sequence[str]:
+    """The words that send; raises `NotAvailable` when the generator cannot do so."""
+    how = GENERATORS[generator]
+    if asked_pps is None:
+        if how.unpaced is None:
+            raise NotAvailable(f"{generator} always keeps a rate", "give it one")
+        return how.unpaced("{to}", size, duration_s)
+    send = how.poisson if poisson else how.sender
+    if send is None:
+        raise NotAvailable(f"{generator} has no exponential gaps", "write 'process: constant'")
+    return send("{to}", asked_pps, size, duration_s)
 
 
 def _reports(
@@ -107,16 +110,16 @@ def _reports(
     asked_pps: float | None,
     notes: tuple[str, ...],
 ) -> list[FlowReport]:
-    cost, told = _read(output.client, "its cost"), _read(output.server, "what arrived")
+    cost, seen = _read(output.client, "its cost"), _read(output.server, "what arrived")
     if cost.get("ended"):
         notes += ("it was ended, because it did not end by itself",)
     elif cost.get("status") not in (0, how.lagging_status):
         said = output.errors.strip().splitlines()[-1:]
         why = said[0] if said else f"status {cost.get('status')}"
         raise ProgramFailed(f"{transfer.program} in {transfer.client} failed: {why}")
-    senders = cast("dict[str, dict[str, Any]]", told.get("senders") or {})
-    if told.get("missed"):
-        raise ProgramFailed(f"the observer missed {told['missed']} datagrams: its processor was taken from it for long")
+    senders = cast("dict[str, dict[str, Any]]", seen.get("senders") or {})
+    if seen.get("missed"):
+        raise ProgramFailed(f"the observer missed {seen['missed']} datagrams: its processor was taken from it for long")
     source = str(cost.get("source"))
     # Senders may share a receiver: they are told apart by their addresses.
     if source not in senders:
@@ -174,5 +177,5 @@ def _read(text: str, what: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise ReportUnreadable(f"a generator's run told nothing of {what}: {last[0][:200]!r}")
+        raise ReportUnreadable(f"a generator's run reported nothing of {what}: {last[0][:200]!r}")
     return cast("dict[str, Any]", found)

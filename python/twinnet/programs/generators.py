@@ -1,4 +1,4 @@
-"""Traffic generators: how each is told to send datagrams at a rate, and who receives them."""
+"""Traffic generators: how each is asked to send datagrams at a rate, and who receives them."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from twinnet.units import Duration, Rate, Size, duration_ps, rate_bps, size_byte
 
 __all__ = ["Row", "iperf2", "read_rows", "reported_interval_ps"]
 
-_TOLD_PS = 100_000_000_000
+_RESOLUTION_PS = 100_000_000_000
 """The resolution of the times in its reports, and its shortest interval, in picoseconds."""
 
 
 def reported_interval_ps(interval_ps: int) -> int:
     """Return the longest interval that iperf 2 can report and that is no longer than `interval_ps`: at least 100 ms."""
-    return max(interval_ps // _TOLD_PS, 1) * _TOLD_PS
+    return max(interval_ps // _RESOLUTION_PS, 1) * _RESOLUTION_PS
 
 
 def iperf2(
@@ -37,12 +37,12 @@ def iperf2(
     """Return a transfer by iperf 2 from host `client` to host `server`: TCP (by the host's congestion
     control or the one that is named), or UDP when a `rate` is given.
 
-    Its report tells times to a tenth of a second, so the `interval` is a multiple of 100 ms: one of 125 ms would be
+    Its report gives times to a tenth of a second, so the `interval` is a multiple of 100 ms: one of 125 ms would be
     read as 100 ms at times and as 200 at others."""
     seconds, every = duration_ps(duration, "duration") / 1e12, duration_ps(interval, "interval") / 1e12
     if reported_interval_ps(duration_ps(interval, "interval")) != duration_ps(interval, "interval"):
         raise BadValue(
-            f"the interval is {interval!r}; iperf 2 tells times to a tenth of a second", "write a multiple of 100 ms"
+            f"the interval is {interval!r}; iperf 2 gives times to a tenth of a second", "write a multiple of 100 ms"
         )
     protocol = "udp" if rate is not None else "tcp"
     extra = ["-u"] if rate is not None else []
@@ -126,8 +126,8 @@ def _report(
     length_ps = round(length_s * 1e12)
     packets = total.datagrams if total.datagrams is not None and total.datagrams >= 0 else None
     carried = _placed([(row, row.bytes) for row in parts], length_s)
-    told = total.datagrams is not None
-    counted = _placed([(row, max(row.datagrams or 0, 0)) for row in parts], length_s) if told else ()
+    counts = total.datagrams is not None
+    counted = _placed([(row, max(row.datagrams or 0, 0)) for row in parts], length_s) if counts else ()
     is_sink = role == "sink" and transfer.protocol == "udp"
     return FlowReport(
         flow=transfer.flow,

@@ -121,7 +121,7 @@ def _report(transfer: Transfer, report: dict[str, Any], role: str, start_ps: int
 
 
 def _rtt(streams: list[dict[str, Any]]) -> Summary | None:
-    """Return the round-trip times that the sender's kernel saw; iperf3 tells only their mean and bounds, in
+    """Return the round-trip times that the sender's kernel saw; iperf3 gives only their mean and bounds, in
     microseconds."""
     sender: dict[str, Any] = streams[0].get("sender", {}) if streams else {}
     if not sender.get("mean_rtt"):

@@ -1,7 +1,7 @@
-"""Runs a program and tells what it cost the processor: ``metered.py SOURCE LIMIT_S [--confined] PROGRAM ...``.
+"""Runs a program and says what it cost the processor: ``metered.py SOURCE LIMIT_S [--confined] PROGRAM ...``.
 
 It runs in the hosts of a lab by its path, so it imports nothing of the package. What the program prints goes to
-standard error; one line of JSON on standard output tells SOURCE, its exit status and its resources. With ``--confined``
+standard error; one line of JSON on standard output has SOURCE, its exit status and its resources. With ``--confined``
 standard input is the open ``cgroup.procs`` of a control group, which this process and so the program enter first. A
 program that still runs after LIMIT_S is ended: some go on long after their time when they were asked for more than they
 reach.
@@ -18,7 +18,7 @@ import time
 
 
 def main(arguments: list[str]) -> int:
-    """Run the program that `arguments` name; return 0 when its cost was told, whatever its own status."""
+    """Run the program that `arguments` name; return 0 when its cost was printed, whatever its own status."""
     source, limit_s, arguments = arguments[0], float(arguments[1]), arguments[2:]
     if arguments[:1] == ["--confined"]:
         arguments = arguments[1:]
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         status, ended = process.wait(), True
     took_s = time.monotonic() - begin
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = {
+    cost = {
         "source": source,
         "status": status,
         "ended": ended,
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         "switches": spent.ru_nvcsw,
         "involuntary_switches": spent.ru_nivcsw,
     }
-    print(json.dumps(told))
+    print(json.dumps(cost))
     return 0
 
 

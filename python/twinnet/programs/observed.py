@@ -2,7 +2,7 @@
 
 It runs in the hosts of a lab by its path, so it imports nothing of the package. A packet socket, which knows none of
 the generators, has the kernel stamp every UDP datagram of IPv4 that arrives for PORT. At SIGTERM the receiver is ended,
-and one line of JSON tells of each sender, by its address, what arrived and how far its gaps were from GAP_NS (0: they
+and one line of JSON has of each sender, by its address, what arrived and how far its gaps were from GAP_NS (0: they
 are random, or nobody paced them). PAYLOAD is the size of a datagram: what the sender let the kernel cut may arrive as
 one message of several; smaller ones are no data of it.
 
@@ -81,7 +81,7 @@ class Observer:
             if ready < len(ahead):
                 return
 
-    def told(self, payload: int, gap_ns: float) -> dict[str, object]:
+    def report(self, payload: int, gap_ns: float) -> dict[str, object]:
         """Return what arrived from each sender, and what was missed."""
         self.look()
         _, missed = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
@@ -103,7 +103,7 @@ class Observer:
 def _sender(
     stamps: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], payload: int, gap_ns: float
 ) -> dict[str, object]:
-    """Return what is to be told of one sender's datagrams."""
+    """Return what is reported of one sender's datagrams."""
     each: npt.NDArray[np.int64] = np.repeat(stamps, np.maximum(1, sizes // payload))
     gaps = np.diff(each).astype(np.float64)
     return {
@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> int:
     receiver = None
     discarding = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     if not command:
-        # Somebody must own the port, or the sender is told that nobody listens. What fills its room is discarded.
+        # Somebody must own the port, or the sender hears that nobody listens. What fills its room is discarded.
         discarding.bind(("", port))
     else:
         receiver = subprocess.Popen(
@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> int:
             receiver.wait(1)
         except subprocess.TimeoutExpired:
             receiver.kill()
-    print(json.dumps(observer.told(payload, gap_ns)))
+    print(json.dumps(observer.report(payload, gap_ns)))
     return 0
 
 

@@ -60,7 +60,7 @@ def _reports(transfer: Transfer, output: Output) -> list[FlowReport]:
             protocol="icmp",
             role="client",
             start_ps=output.start_ps,
-            end_ps=output.start_ps + round(output.client_end.elapsed_s * 1e12),
+            end_ps=output.end_ps,
             packets=received,
             lost=sent - received,
             duplicates=duplicates,

@@ -1,6 +1,6 @@
 """The program that a server's host runs: Python's ``http.server``, with the congestion control of a study.
 
-``python -m twinnet.programs.python_http_server ADDRESS PORT FOLDER [CONGESTION_CONTROL]``. It is
+``python_http_server.py ADDRESS PORT FOLDER [CONGESTION_CONTROL]``. It is
 ``python -m http.server``, but for the congestion control, which that takes from the kernel, and without a line for each
 request.
 """

@@ -1,4 +1,4 @@
-"""Video streamed by ffmpeg or VLC and received by ffmpeg: over RTP, over RTSP or over HTTP."""
+"""Video streamed by ffmpeg or VLC and received by either: over RTP, over RTSP or over HTTP."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from twinnet.results.media_report import Rtp
 __all__ = ["PROTOCOLS", "STREAMERS", "stream"]
 
 STREAMERS = ("ffmpeg", "vlc")
-"""The programs that can send."""
-PROTOCOLS = ("rtp", "rtsp", "http")
-"""The protocols that they can send over."""
+"""The programs that can send, and receive."""
+PROTOCOLS = {"rtp": 5004, "rtsp": 8554, "http": 8080}
+"""The protocols that they can send over, and the port of each unless another is given."""
 Vector = npt.NDArray[np.float64]
 _MPEG_TRANSPORT_STREAM = 33
 _DYNAMIC = 96
@@ -38,8 +38,9 @@ _LINGER_S = 1.0
 _PS_PER_MS = 1e9
 _QUIET = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
 _PROBE = ("-analyzeduration", "500000")
-"""Half a second of a stream tells what it is; by default ffmpeg takes five seconds, more than short clips have."""
+"""Half a second of a stream says what it is; by default ffmpeg takes five seconds, more than short clips have."""
 _VLC = (*PYTHON, "-m", "twinnet.programs.vlc_sender")
+_VLC_RECEIVER = (*PYTHON, "-m", "twinnet.programs.vlc_receiver")
 _COPY = ("-map", "0:v:0", "-c", "copy", "-muxdelay", "0", "-muxpreload", "0", "-flush_packets", "1", "-f", "mpegts")
 
 
@@ -49,6 +50,7 @@ def stream(
     clip: Clip | str | os.PathLike[str],
     *,
     by: str = "ffmpeg",
+    received_by: str = "ffmpeg",
     over: str = "rtp",
     port: int | None = None,
     flow: int = 0,
@@ -62,6 +64,8 @@ def stream(
         A transport stream; :func:`twinnet.programs.make_clip` makes one.
     by
         ``ffmpeg`` or ``vlc``. ffmpeg sends each frame when it is due; VLC spreads the stream over windows of 200 ms.
+    received_by
+        ``ffmpeg``, or over ``rtp`` also ``vlc``.
     over
         ``rtp``: the transport stream in payloads of 1316 bytes. ``rtsp``: announced by the sender (ffmpeg) or asked for
         by the receiver (VLC), then RTP by UDP. ``http``: fetched by the receiver, over TCP. VLC begins to stream over
@@ -72,36 +76,31 @@ def stream(
         Whether the received video is compared with the clip (see :func:`twinnet.programs.judge_video`), for which both
         are decoded twice.
 
-    The report has what a capture at the sink's interface tells of RTP (packets, loss, distances, jitter) and, in its
+    The report has what a capture at the sink's interface says of RTP (packets, loss, distances, jitter) and, in its
     `video`, what was seen.
     """
-    if by not in STREAMERS:
-        raise BadValue(f"the streamer {by!r} is not known; allowed are {', '.join(STREAMERS)}")
-    if over not in PROTOCOLS:
-        raise BadValue(f"video is not streamed over {over!r} here; allowed are {', '.join(PROTOCOLS)}")
+    _check_programs(by, received_by, over)
     path = os.fspath(clip.path if isinstance(clip, Clip) else clip)
     if not Path(path).is_file():
         raise BadValue(f"there is no clip {path!r}", "make one: twinnet.programs.make_clip")
-    number = port if port is not None else {"rtp": 5004, "rtsp": 8554, "http": 8080}[over]
+    number = port if port is not None else PROTOCOLS[over]
     folder = tempfile.TemporaryDirectory(prefix="twinnet-stream-")
     place = Path(folder.name)
     received = str(place / "received.ts")
     argv, server = _commands(by, over, path, number, place)
+    if received_by == "vlc":
+        server = (*_VLC_RECEIVER, str(number), received)
     # Over HTTP the receiver asks, and over RTSP that of VLC; over the others the sender does.
     asked_for = over == "http" or (by == "vlc" and over == "rtsp")
     client, target = (sink, source) if asked_for else (source, sink)
 
     def reports(transfer: Transfer, output: Output) -> list[FlowReport]:
         with folder:
-            report = _of_capture(transfer, output, number if over == "rtp" else None, over)
-            if over == "http":
-                report = replace(report, bytes=size_of(received))
-            if judge:
-                report = replace(report, video=judge_video(path, received))
-            return [report]
+            report = _seen(transfer, output, number, over, received)
+            return [replace(report, video=judge_video(path, received)) if judge else report]
 
     return Transfer(
-        "vlc" if by == "vlc" else "ffmpeg",
+        "vlc" if "vlc" in (by, received_by) else "ffmpeg",
         client,
         target,
         argv,
@@ -117,6 +116,17 @@ def stream(
         may_fail=asked_for,
         server_begins=asked_for and by == "vlc",
     )
+
+
+def _check_programs(by: str, received_by: str, over: str) -> None:
+    if by not in STREAMERS:
+        raise BadValue(f"the streamer {by!r} is not known; allowed are {', '.join(STREAMERS)}")
+    if over not in PROTOCOLS:
+        raise BadValue(f"video is not streamed over {over!r} here; allowed are {', '.join(PROTOCOLS)}")
+    if received_by not in STREAMERS:
+        raise BadValue(f"the receiver {received_by!r} is not known; allowed are {', '.join(STREAMERS)}")
+    if received_by == "vlc" and over != "rtp":
+        raise BadValue(f"VLC receives over rtp here, not over {over}", 'leave received_by out, or give over="rtp"')
 
 
 def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -151,21 +161,23 @@ def _commands(by: str, over: str, path: str, port: int, place: Path) -> tuple[tu
     return (*play, *form, f"rtp://{{to}}:{port}?pkt_size={_PACKET}"), receive
 
 
-def _of_capture(transfer: Transfer, output: Output, port: int | None, over: str) -> FlowReport:
-    """Return the report that follows from the frames captured at the sink's interface."""
-    end_ps = output.start_ps + round(output.client_end.elapsed_s * 1e12)
+def _seen(transfer: Transfer, output: Output, port: int, over: str, received: str) -> FlowReport:
+    """Return the report that follows from the frames captured at the sink's interface, and over HTTP from what was
+    received."""
     bare = FlowReport(
         flow=transfer.flow,
         protocol="http" if over == "http" else "rtp",
         role="client" if over == "http" else "sink",
         start_ps=output.start_ps,
-        end_ps=end_ps,
+        end_ps=output.end_ps,
     )
-    if over == "http" or output.capture is None:
+    if over == "http":
+        return replace(bare, bytes=size_of(received))
+    if output.capture is None:
         return bare
     found = analyze_capture(
         output.capture,
-        rtp_ports=[port] if port is not None else [],
+        rtp_ports=[port] if over == "rtp" else [],
         clock_rates={96: 90_000, 97: 90_000},
         every_packet=True,
     )

@@ -65,6 +65,11 @@ class Output:
     start_ps: int
     capture: str | None = None
 
+    @property
+    def end_ps(self) -> int:
+        """The lab's time when the client had ended."""
+        return self.start_ps + round(self.client_end.elapsed_s * 1e12)
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -157,7 +162,7 @@ class Server:
     def end(self) -> str:
         """End the server and return all that it wrote."""
         if self._job is not None and self._output is not None:
-            # A program that waits for the network may need to be told twice (ffmpeg does).
+            # A program that waits for the network may need a signal twice (ffmpeg does).
             for patience in _PATIENCE:
                 if self._job.poll() is None:
                     self._job.terminate()
@@ -297,8 +302,8 @@ def _addressed(words: Sequence[str], lab: Lab, transfer: Transfer) -> list[str]:
 def _environment(lab: Lab) -> dict[str, str]:
     """Return the environment in which reports are in English, with points in numbers. On the virtual clock it is the
     same whoever runs the lab."""
-    given = {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": "/root"} if lab.clock == "virtual" else os.environ
-    return {**given, "LC_ALL": "C", "LANGUAGE": "C"}
+    fixed = {"PATH": f"{os.defpath}:/usr/sbin:/sbin:/usr/local/bin", "HOME": "/root"}
+    return {**(fixed if lab.clock == "virtual" else os.environ), "LC_ALL": "C", "LANGUAGE": "C"}
 
 
 def _listens(lab: Lab, transfer: Transfer) -> bool:

@@ -1,7 +1,7 @@
 """The program that a viewer's host runs: ffmpeg, watched by the clock.
 
-``python -m twinnet.programs.video_viewer URL SECONDS``. ffmpeg tells how much it has played, but not when; and while it
-waits for the network it tells nothing.
+``video_viewer.py URL SECONDS``. ffmpeg says how much it has played, but not when; and while it
+waits for the network it says nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ _FFMPEG = ("ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-y")
 _PROGRESS = ("-stats_period", "0.25", "-progress", "pipe:1")
 _PROBE = ("-analyzeduration", "500000")
 _COPY = ("-map", "0:v:0", "-c", "copy", "-f", "mpegts", "/dev/null")
+_AT_ITS_RATE = {"http": ("-re",), "rtsp": ("-fflags", "+genpts")}
+"""A server over HTTP sends as fast as it can, one over RTSP as fast as the film plays."""
 _GRACE_S = 5.0
 
 
 def main(url: str, seconds: float) -> int:
     """Watch `url` for `seconds` at most, print what was seen as one line of JSON, and return the exit status."""
     began = time.monotonic()
-    running = subprocess.Popen(
-        [*_FFMPEG, *_PROGRESS, *_PROBE, "-re", "-i", url, *_COPY], stdout=subprocess.PIPE, text=True
-    )
+    words = [*_FFMPEG, *_PROGRESS, *_PROBE, *_AT_ITS_RATE[url.partition(":")[0]], "-i", url, *_COPY]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     timers = [
         threading.Timer(seconds, running.send_signal, [signal.SIGINT]),
         threading.Timer(seconds + _GRACE_S, running.kill),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from twinnet.programs.vlc_library import ENDED, FAILED, load_vlc, options_of
+from twinnet.programs.vlc_library import ENDED, FAILED, start_vlc
 
 __all__ = ["main"]
 
@@ -21,13 +21,9 @@ _DRAIN_S = 2.5
 def main(clip: str, chain: str) -> int:
     """Stream the file `clip` through the stream output `chain`; return the exit status."""
     try:
-        library = load_vlc()
+        library, instance = start_vlc("--sout-keep")
     except OSError as error:
-        print(f"VLC's library cannot be loaded: {error}", file=sys.stderr)
-        return 1
-    instance = library.libvlc_new(*options_of("--no-audio", "--intf=dummy", "--quiet", "--sout-keep"))
-    if not instance:
-        print("VLC did not start", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     media = library.libvlc_media_new_path(instance, clip.encode())
     library.libvlc_media_add_option(media, f":sout={chain}".encode())

@@ -12,25 +12,21 @@ import sys
 import time
 from collections.abc import Sequence
 
-from twinnet.programs.vlc_library import ENDED, FAILED, Statistics, load_vlc, options_of
+from twinnet.programs.vlc_library import ENDED, FAILED, Statistics, start_vlc
 
 __all__ = ["main", "played_at_the_end"]
 
 _POLL_S = 0.25
 _STEP_S = 0.6
-"""VLC tells the time of what it shows each 0.3 s; a busy machine misses one in between."""
+"""VLC gives the time of what it shows each 0.3 s; a busy machine misses one in between."""
 
 
 def main(url: str, seconds: float) -> int:
     """Watch `url` for `seconds` at most, print what was seen as one line of JSON, and return the exit status."""
     try:
-        library = load_vlc()
+        library, instance = start_vlc("--vout=vdummy")
     except OSError as error:
-        print(f"VLC's library cannot be loaded: {error}", file=sys.stderr)
-        return 1
-    instance = library.libvlc_new(*options_of("--no-audio", "--intf=dummy", "--quiet", "--vout=vdummy"))
-    if not instance:
-        print("VLC did not start", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     medium = library.libvlc_media_new_location(instance, url.encode())
     player = library.libvlc_media_player_new_from_media(medium)
@@ -64,7 +60,7 @@ def main(url: str, seconds: float) -> int:
 
 
 def played_at_the_end(samples: Sequence[tuple[float, float]], at_s: float) -> float:
-    """Return the seconds of media played when VLC has shown all of it, at `at_s`: what it told last, and what it has
+    """Return the seconds of media played when VLC has shown all of it, at `at_s`: what it said last, and what it has
     shown since."""
     played_s = max((played for _, played in samples), default=0.0)
     told_s = min((at for at, played in samples if played == played_s), default=at_s)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from twinnet.errors import BadValue, ProgramFailed, ReportUnreadable
-from twinnet.programs.file_server import object_of, python_server
+from twinnet.errors import ProgramFailed, ReportUnreadable
+from twinnet.programs.file_server import served
 from twinnet.programs.transfer import Output, Transfer
 from twinnet.results.flow_report import FlowReport
-from twinnet.traffic.apps import http_server
-from twinnet.units import Size, size_bytes
+from twinnet.units import Size
 
 __all__ = ["read_bytes", "wget"]
 
@@ -29,19 +28,15 @@ def wget(
 ) -> Transfer:
     """Return a fetch of `size` by wget in host `client` from a server in host `server`: the built-in one, or Python's
     ``http.server``. It uses its host's congestion control or the one that is named."""
-    if server_by not in ("twinnet", "python"):
-        raise BadValue(f"the server is by {server_by!r}; allowed are 'twinnet' and 'python'")
-    own = server_by == "twinnet"
-    path = f"bytes/{size_bytes(size, 'size')}" if own else object_of(size)
-    url = f"http://{{to}}:{port}/{path}"
+    url, server_argv, server_app = served(size, server, server_by, port, congestion_control)
     return Transfer(
         "wget",
         client,
         server,
         ("wget", "-nv", "--tries=1", "--no-proxy", "-O", "/dev/null", url),
         _reports,
-        server_argv=None if own else python_server(port, congestion_control),
-        server_app=http_server(server, port=port, congestion_control=congestion_control) if own else None,
+        server_argv=server_argv,
+        server_app=server_app,
         port=port,
         flow=flow,
         may_fail=True,
@@ -54,7 +49,7 @@ def read_bytes(text: str) -> int:
     Raises
     ------
     ProgramFailed
-        When it tells of an error.
+        When it reports an error.
     ReportUnreadable
         When it says neither.
     """
@@ -74,7 +69,7 @@ def _reports(transfer: Transfer, output: Output) -> list[FlowReport]:
             protocol="http",
             role="client",
             start_ps=output.start_ps,
-            end_ps=output.start_ps + round(output.client_end.elapsed_s * 1e12),
+            end_ps=output.end_ps,
             bytes=read_bytes(output.errors),
             packets=1,
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from twinnet.qos.cbq import Cbq, CbqClass, LinkSharing
 from twinnet.qos.classify import Classify, ClassifyRule, HeaderMatch
 from twinnet.qos.codel import Codel
+from twinnet.qos.delay import Delay
 from twinnet.qos.drr import Drr, DrrClass
 from twinnet.qos.fifo import Fifo
 from twinnet.qos.fq_codel import FqCodel
 from twinnet.qos.htb import Htb, HtbQueue
+from twinnet.qos.own import Discipline, Own, Waiting
 from twinnet.qos.pie import Pie
 from twinnet.qos.priority import Priority
 from twinnet.qos.queue import Queue
@@ -22,6 +24,8 @@ __all__ = [
     "Classify",
     "ClassifyRule",
     "Codel",
+    "Delay",
+    "Discipline",
     "Drr",
     "DrrClass",
     "Fifo",
@@ -30,10 +34,12 @@ __all__ = [
     "Htb",
     "HtbQueue",
     "LinkSharing",
+    "Own",
     "Pie",
     "Priority",
     "Queue",
     "Red",
     "Sfq",
     "Tbf",
+    "Waiting",
 ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from twinnet.errors import BadQueue
-from twinnet.qos.queue import Queue, checked_count, checked_inner, checked_numbers, optional_spec
+from twinnet.qos.queue import ClassWithQueue, Queue, checked_count, checked_numbers
 from twinnet.qos.queue_settings import MOST_CLASSES, Number, Priority8, Rate, Switch
-from twinnet.settings import Described, OneOf, Whole
+from twinnet.settings import OneOf, Whole
 from twinnet.units import format_rate
 
 __all__ = ["LINK_SHARING", "Cbq", "CbqClass", "LinkSharing"]
@@ -22,7 +22,7 @@ _MOST_LEVELS = 8
 
 
 @dataclass(frozen=True)
-class CbqClass(Described):
+class CbqClass(ClassWithQueue):
     """One class of class-based queueing.
 
     Parameters
@@ -50,14 +50,6 @@ class CbqClass(Described):
     isolated: Switch = False
     burst_frames: Annotated[int, Whole(BadQueue, 0, 1000)] = 16
     queue: Queue | None = None
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        checked_inner(self.queue, "the class's queue")
-        return self.checked_fields() | {"queue": optional_spec(self.queue)}
 
 
 @dataclass(frozen=True)
@@ -89,10 +81,10 @@ class Cbq(Queue):
         checked_numbers(self.classes, CbqClass, "class", 'tn.qos.CbqClass(rate="1 Mbit")')
         for number in self.classes:
             self._check_ancestors(number)
-        told = {number: self.classes[number].to_spec() for number in sorted(self.classes)}
+        specs = {number: self.classes[number].to_spec() for number in sorted(self.classes)}
         for parent in [None, *self.classes]:
-            self._check_allotments(parent, told, spec["rate_bps"])
-        return spec | {"classes": {str(number): one for number, one in told.items()}}
+            self._check_allotments(parent, specs, spec["rate_bps"])
+        return spec | {"classes": {str(number): one for number, one in specs.items()}}
 
     def _check_ancestors(self, number: int) -> None:
         levels, above = 1, self.classes[number].parent
@@ -105,10 +97,10 @@ class Cbq(Queue):
                 raise BadQueue(f"the parents of class {number} go in a circle, or are more than {most}", "set parent")
             above = self.classes[above].parent
 
-    def _check_allotments(self, parent: int | None, told: Mapping[int, Mapping[str, Any]], link_bps: int) -> None:
-        below = [one for one in told.values() if one["parent"] == parent]
+    def _check_allotments(self, parent: int | None, specs: Mapping[int, Mapping[str, Any]], link_bps: int) -> None:
+        below = [one for one in specs.values() if one["parent"] == parent]
         total = sum(one["rate_bps"] for one in below)
-        if total > (link_bps if parent is None else told[parent]["rate_bps"]):
+        if total > (link_bps if parent is None else specs[parent]["rate_bps"]):
             name, rate = ("the link", self.rate) if parent is None else (f"class {parent}", self.classes[parent].rate)
             raise BadQueue(f"the classes below {name} have {format_rate(total)} together, above its {rate}")
         if parent is not None and below and self.classes[parent].queue is not None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from twinnet.errors import BadQueue
-from twinnet.qos.queue import Queue, checked_count, checked_inner, optional_spec
+from twinnet.qos.queue import ClassWithQueue, Queue, checked_count
 from twinnet.qos.queue_settings import MOST_CLASSES
-from twinnet.settings import Described, size
+from twinnet.settings import size
 from twinnet.units import Size
 
 __all__ = ["Drr", "DrrClass"]
 
 
 @dataclass(frozen=True)
-class DrrClass(Described):
+class DrrClass(ClassWithQueue):
     """One class of a deficit round robin.
 
     Parameters
@@ -29,14 +29,6 @@ class DrrClass(Described):
 
     quantum: Annotated[Size, size(1, (1 << 32) - 1, BadQueue)]
     queue: Queue | None = None
-
-    def __post_init__(self) -> None:
-        self.to_spec()
-
-    def to_spec(self) -> dict[str, Any]:
-        """Return the form of the lab protocol."""
-        checked_inner(self.queue, "the class's queue")
-        return self.checked_fields() | {"queue": optional_spec(self.queue)}
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Htb(Queue):
         checked_numbers(self.queues, HtbQueue, "queue", 'tn.qos.HtbQueue(min_rate="1 Mbit")')
         queues = {0: HtbQueue()} | dict(self.queues)
         checked_count(len(queues), f"an HTB has {len(queues)} queues", MOST_CLASSES)
-        told: dict[str, dict[str, Any]] = {}
+        specs: dict[str, dict[str, Any]] = {}
         for number in sorted(queues):
             one = queues[number].to_spec()
             for name in ("min_rate", "max_rate"):
@@ -91,5 +91,5 @@ class Htb(Queue):
                 one["max_rate_bps"] = total
             if one["min_rate_bps"] is None:
                 one["min_rate_bps"] = min(_DEFAULT_MIN_RATE_BPS, one["max_rate_bps"])
-            told[str(number)] = one
-        return spec | {"queues": told}
+            specs[str(number)] = one
+        return spec | {"queues": specs}

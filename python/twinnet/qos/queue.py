@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from twinnet.errors import BadQueue
+from twinnet.ranges import is_whole
 from twinnet.settings import Described
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
-__all__ = ["Queue", "checked_count", "checked_inner", "checked_numbers", "optional_spec"]
+__all__ = ["ClassWithQueue", "Queue", "checked_count", "checked_inner", "checked_numbers", "optional_spec"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,20 @@ class Queue(Described):
         return handler.generate_schema(Annotated[any_kind, Field(discriminator="kind")])
 
 
+class ClassWithQueue(Described):
+    """A class of a discipline, whose frames wait in a `queue` of their own."""
+
+    queue: Queue | None
+
+    def __post_init__(self) -> None:
+        self.to_spec()
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the form of the lab protocol."""
+        checked_inner(self.queue, "the class's queue")
+        return self.checked_fields() | {"queue": optional_spec(self.queue)}
+
+
 def optional_spec(queue: Queue | None) -> dict[str, Any] | None:
     """Return the form of the lab protocol of `queue`, ``None`` for none."""
     return None if queue is None else queue.to_spec()
@@ -81,7 +96,7 @@ def checked_count(count: int, what: str, most: int) -> None:
 def checked_numbers(numbered: Mapping[int, object], kind: type, what: str, example: str) -> None:
     """Raise `BadQueue` unless the keys are numbers of queues or classes and the values of `kind`."""
     for number, one in numbered.items():
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= (1 << 32) - 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_whole(number, 0, (1 << 32) - 1):
             raise BadQueue(f"the {what} number {number!r} is not a whole number from 0 to 2^32 - 1")
         if not isinstance(one, kind):
             raise BadQueue(f"{what} {number} is {one!r}", f"give {example}")

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from twinnet.errors import BadFile
-from twinnet.report.capture_tables import SHOWN, Column, capture_parts
+from twinnet.report.capture_tables import SHOWN, capture_parts
+from twinnet.report.frame_rows import Column, shown_rows
 from twinnet.report.packet_list import page_rows
 from twinnet.report.pages import FigureView, figure_views, render_page, script_json
 from twinnet.report.panels import Figure, Line, Panel
@@ -81,10 +82,7 @@ def _figures(one: CaptureAnalysis, layer: CaptureLayer) -> list[FigureView]:
 
 
 def _table(title: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> Table:
-    rows = [
-        [Cell(_shown(row[column] if isinstance(column, str) else column(row))) for column in columns.values()]
-        for row in frame.head(SHOWN).to_dicts()
-    ]
+    rows = [[Cell(_shown(cell)) for cell in row] for row in shown_rows(frame, columns, SHOWN)]
     more = f"The largest {SHOWN} of {frame.height}." if frame.height > SHOWN else ""
     return Table(list(columns), rows, title=title, note=more)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from twinnet.report.frame_rows import Column, Row, shown_rows
 from twinnet.report.packet_list import packet_list_text
 from twinnet.report.text_table import table, terminal_columns
 from twinnet.report.wording import common_scale
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from twinnet.results.captures import CaptureAnalysis, CaptureLayer, MatchedCaptures
+    from twinnet.results.openflow_capture import OpenflowCapture
 
-__all__ = ["SHOWN", "Column", "capture_parts", "capture_text", "comparison_text", "segments_text"]
+__all__ = ["SHOWN", "capture_parts", "capture_text", "comparison_text", "openflow_text", "segments_text"]
 
 SHOWN = 20
-Row = dict[str, Any]
-Column = str | Callable[[Row], object]
 
 
 def capture_text(one: CaptureAnalysis, layer: CaptureLayer, *, with_packets: bool = False) -> str:
@@ -99,6 +99,21 @@ def capture_parts(one: CaptureAnalysis) -> list[tuple[str, pl.DataFrame, Mapping
     ]
 
 
+def openflow_text(spoken: OpenflowCapture) -> str:
+    """What switches and controllers said, and how long answers took."""
+    titles: Mapping[str, Column] = {
+        name: name for name in ("connection", "version", "sender", "type", "messages", "bytes")
+    }
+    times: Mapping[str, Column] = {name: name for name in ("connection", "request", "answer", "asked", "answered")}
+    figures: Mapping[str, Column] = {
+        name.removesuffix("_ms") + " ms": lambda row, name=name: _number(row[name])
+        for name in ("mean_ms", "median_ms", "p99_ms", "max_ms")
+    }
+    notes = "".join(f"note: {note}\n" for note in spoken.notes)
+    messages = _shown("OpenFlow messages", spoken.messages, titles)
+    return notes + messages + _shown("OpenFlow round trips", spoken.round_trips, {**times, **figures})
+
+
 def segments_text(matched: MatchedCaptures) -> str:
     """Delay and loss from each capture to the next."""
     parts: list[str] = []
@@ -157,10 +172,7 @@ def _shown(title: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> st
     """The first rows of `frame` below a title; nothing when there are none."""
     if frame.is_empty():
         return ""
-    rows = [
-        [row[column] if isinstance(column, str) else column(row) for column in columns.values()]
-        for row in frame.head(SHOWN).to_dicts()
-    ]
+    rows = shown_rows(frame, columns, SHOWN)
     more = f"\n... and {frame.height - SHOWN} more (--json, --csv)" if frame.height > SHOWN else ""
     return f"\n{title}\n{table(list(columns), rows, terminal_columns())}{more}"
 

@@ -7,17 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from twinnet.report.design import is_wide
+from twinnet.report.level_words import case_words, level_words
 from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.view import Cell, Table
 from twinnet.report.wording import common_scale, worded_levels, worded_value
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import Described
+from twinnet.study.run_quantities import RunTables
 from twinnet.study.specification import StudySpecification
 
 __all__ = ["DISTRIBUTIONS_NOTE", "distribution_frame", "distribution_tables", "value_figures"]
 
 _BINS = 125
+_MOST_PANELS = 12
+_OF_INTERVALS = {
+    "delay": ("delay_mean_ms", 1e-3),
+    "jitter_rfc4689": ("jitter_rfc4689_mean_ms", 1e-3),
+    "jitter_rfc3550": ("jitter_rfc3550_ms", 1e-3),
+}
+"""The columns of `intervals` that tell a measurement over time, and their unit in the measurement's."""
 
 
 DISTRIBUTIONS_NOTE = (
@@ -27,7 +37,7 @@ DISTRIBUTIONS_NOTE = (
 
 
 def distribution_tables(found: Sequence[Described], specification: StudySpecification) -> list[Table]:
-    """A table for each measurement of which `found` tells."""
+    """A table for each measurement that `found` has."""
     tables: list[Table] = []
     for name, measurement in specification.measurements.items():
         rows = [one for one in found if one.measurement == name]
@@ -64,47 +74,67 @@ def distribution_frame(found: Sequence[Described]) -> pl.DataFrame:
 
 
 def value_figures(analysis: Analysis) -> list[Figure]:
-    """The values of every packet over time, of each measurement that is to be described; throughputs have figures of
-    their own."""
-    figures: list[Figure] = []
-    for name, measurement in analysis.specification.measurements.items():
-        if not measurement.describe or measurement.is_series:
-            continue
-        unit = measurement.unit
-        panels: list[Panel] = []
-        for levels in analysis.combinations:
-            lines = [
-                line
-                for label, filters in analysis.labels(name)
-                if (line := _line(analysis, name, levels, label, filters)) is not None
-            ]
-            if lines:
-                panels.append(Panel(worded_levels(levels), tuple(lines)))
-        if not panels:
-            continue
-        top = max(float(np.nanmax(line.high)) for panel in panels for line in panel.lines)
-        divisor, worded = common_scale([top], unit)
-        scaled = tuple(
-            Panel(
-                panel.title,
-                tuple(
-                    Line(one.label, one.time_s, one.mean / divisor, one.low / divisor, one.high / divisor)
-                    for one in panel.lines
-                ),
-            )
-            for panel in panels
-        )
+    """The values over time of each measurement that is to be described: of every packet where packets were kept, and
+    elsewhere the mean of each interval that receivers counted. Throughputs have figures of their own."""
+    measurements = analysis.specification.measurements
+    described = [name for name, one in measurements.items() if one.describe and not one.is_series]
+    return [figure for name in described if (figure := _value_figure(analysis, name)) is not None]
+
+
+def _value_figure(analysis: Analysis, name: str) -> Figure | None:
+    measurement = analysis.specification.measurements[name]
+    names = label_names(analysis.specification, measurement)
+    drawn = _value_panels(analysis, name)
+    moving = [panel for panel in drawn if not _is_still(panel, drawn)]
+    if not moving:
+        return None
+    still, left_out, panels = len(drawn) - len(moving), len(moving) - _MOST_PANELS, moving[:_MOST_PANELS]
+    tops = [max(float(np.nanmax([line.mean, line.high])) for line in panel.lines) for panel in panels]
+    own_axes, top = is_wide(tops), max(tops)
+    divisor, worded = common_scale([top], measurement.unit)
+
+    def scaled(one: Line) -> Line:
+        mean, low, high = one.mean / divisor, one.low / divisor, one.high / divisor
+        return Line(one.label, one.time_s, mean, low, high, names.get(one.label, one.label))
+
+    said = (measurement.text or name).rstrip(".")
+    caption = f"{said}: the mean of each interval of the first run, as its receiver counted."
+    if any(line.has_band for panel in panels for line in panel.lines):
         caption = (
-            f"{measurement.text or name}, of every packet of the first run, over {analysis.end_s / _BINS:.3g} s each. "
-            f"Lines: mean. Bands: least and greatest, which is at most {worded_value(top, unit)}."
+            f"{said}, of every packet of the first run, over {analysis.end_s / _BINS:.3g} s each. "
+            f"Lines: mean. Bands: least and greatest, which is at most {worded_value(top, measurement.unit)}."
         )
-        title = f"{measurement_title(name, measurement)} over time"
-        figures.append(
-            Figure(
-                f"values-{name}", title, caption, worded, top / divisor * 1.08, analysis.end_s, scaled, (), "time (s)"
-            )
-        )
-    return figures
+    if still:
+        zero = "combination of levels is" if still == 1 else "combinations of levels are"
+        caption += f" {still} {zero} next to zero nearly throughout, and not drawn."
+    caption += f" {left_out} more combinations of levels are not shown." if left_out > 0 else ""
+    shown = tuple(
+        Panel(panel.title, tuple(map(scaled, panel.lines)), (own / divisor * 1.08 or 1.0) if own_axes else None)
+        for panel, own in zip(panels, tops, strict=True)
+    )
+    title = f"{measurement_title(name, measurement)} over time"
+    return Figure(f"values-{name}", title, caption, worded, top / divisor * 1.08, analysis.end_s, shown, (), "time (s)")
+
+
+def _value_panels(analysis: Analysis, name: str) -> list[Panel]:
+    """A panel for each combination of levels of which something is known."""
+    words = {one: level_words(factor) for one, factor in analysis.specification.factors.items()}
+    panels: list[Panel] = []
+    for levels in analysis.combinations:
+        found = [_line(analysis, name, levels, label, filters) for label, filters in analysis.labels(name)]
+        if lines := tuple(line for line in found if line is not None):
+            panels.append(Panel(case_words(levels, levels, words) or "all", lines))
+    return panels
+
+
+def _is_still(panel: Panel, panels: Sequence[Panel]) -> bool:
+    """True if no value of `panel` reaches a thirtieth of the greatest of all, and half of them not even a thousandth:
+    it would be drawn as zeros, or as a moment of its beginning."""
+    greatest = max(float(np.nanmax(line.mean)) for one in panels for line in one.lines)
+    return all(
+        float(np.nanmax(line.mean)) < greatest / 30 and float(np.nanmedian(line.mean)) < greatest / 1000
+        for line in panel.lines
+    )
 
 
 def _line(
@@ -114,7 +144,7 @@ def _line(
         try:
             times, values = run.values(name, filters)
         except LookupError:
-            return None
+            return _line_of_intervals(run, name, label, filters)
         place = np.clip((times / max(analysis.end_s, 1e-12) * _BINS).astype(np.int64), 0, _BINS - 1)
         filled, first = np.unique(place, return_index=True)
         order = np.argsort(place, kind="stable")
@@ -129,3 +159,20 @@ def _line(
             np.maximum.reduceat(sorted_values, first),
         )
     return None
+
+
+def _line_of_intervals(run: RunTables, name: str, label: str, filters: tuple[tuple[str, str], ...]) -> Line | None:
+    """The means of the intervals that receivers counted, where one flow gives them."""
+    measurement = run.measurements[name]
+    if measurement.of not in _OF_INTERVALS:
+        return None
+    column, size = _OF_INTERVALS[measurement.of]
+    columns = {"protocol": "protocol", "flow": "name", "from": "from_host"}
+    rows = run.intervals.filter(pl.col(column).is_not_null())
+    rows = rows if measurement.only is None else rows.filter(pl.col("name").is_in(measurement.only))
+    rows = rows.filter(*(pl.col(columns[key]) == value for key, value in filters)).sort("start_s")
+    if rows.is_empty() or rows.select("flow", "from_host").unique().height > 1:
+        return None
+    middles = (rows["start_s"] + rows["length_s"] / 2).to_numpy()
+    nothing = np.full(middles.size, np.nan)
+    return Line(label, middles, rows[column].to_numpy() * size, nothing, nothing)

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
 from twinnet.study.analysis import Analysis
+from twinnet.study.mixes import part_in_words
+from twinnet.study.named_code import own_disciplines
 from twinnet.study.own_metric import OwnMetric
+from twinnet.study.own_source import OWN_OF_TRAFFIC
 from twinnet.study.specification import Measurement, Traffic
 from twinnet.study.virtual_hosts import has_programs
 from twinnet.traffic.own_code import brought
@@ -24,13 +27,13 @@ _LAYERS = {
 _CLOCKS = {
     "wall": "Real Linux hosts (network namespaces) on the wall clock.",
     "virtual": "Model hosts on the virtual clock (simulation).",
-    "real": "Physical machines and the network between them; links are told as the study describes them.",
+    "real": "Physical machines and the network between them; links are given as the study describes them.",
 }
 _REAL_ON_VIRTUAL = (
     "Real hosts, virtual clock: Linux hosts in a guest kernel, whose time goes on as lines and timers say."
 )
 _MOST_NAMED = 12
-"""Hosts whose names are all told."""
+"""Hosts whose names are all given."""
 
 
 def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
@@ -38,7 +41,7 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
     own, measured = analysis.study.own_metrics(), analysis.specification.measurements.items()
     return [
         ("Network", _network(analysis)),
-        ("Plan", _plan(analysis)),
+        ("Plan", _plan(analysis) + _own_code_of_levels(analysis)),
         ("Measurements", " ".join(_measured(name, one, own) for name, one in measured)),
         ("Statistics", _statistics(analysis)),
         ("Fidelity", _fidelity(analysis)),
@@ -48,19 +51,19 @@ def method_paragraphs(analysis: Analysis) -> list[tuple[str, str]]:
 def _network(analysis: Analysis) -> str:
     specification = analysis.specification
     chosen = {
-        f"{factor} {name}": level.network
-        for factor, one in specification.factors.items()
-        for name, level in one.levels.items()
-        if level.network is not None
+        f"{factor} {name}": specification.factors[factor].levels[name].network
+        for factor, names in specification.levels_run().items()
+        for name in names
+        if specification.factors[factor].levels[name].network is not None
     }
-    told: list[str] = []
+    networks: list[str] = []
     for network_name, network in specification.networks.items():
         under = ", ".join(level for level, network in chosen.items() if network == network_name)
-        told.append(f"{network_name} (under {under}): {_described(network)}" if under else "")
+        networks.append(f"{network_name} (under {under}): {_described(network)}" if under else "")
     if specification.network is not None:
-        told.append(_described(specification.network))
+        networks.append(_described(specification.network))
     models = [*specification.networks.values(), *([specification.network] if specification.network else [])]
-    said = " ".join(part for part in told if part)
+    said = " ".join(part for part in networks if part)
     real = specification.clock == "virtual" and has_programs(specification)
     clock = _REAL_ON_VIRTUAL if real else _CLOCKS[specification.clock]
     said += f" {clock} Links serialise frames at line rate, framing included."
@@ -73,6 +76,8 @@ def _network(analysis: Analysis) -> str:
     }
     if pinned:
         said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
+    for one in own_disciplines(specification):
+        said += f" Queues of the kind own are {one.name}, {one.file} with the SHA-256 {one.sha256}."
     return said
 
 
@@ -87,8 +92,8 @@ def _described(network: NetworkModel) -> str:
         )
         if names
     ]
-    told = [f"the template {network.template}"] if network.template else []
-    said = f"{'; '.join([*told, *nodes]).capitalize()}. "
+    parts = [f"the template {network.template}"] if network.template else []
+    said = f"{'; '.join([*parts, *nodes]).capitalize()}. "
     settings = network.link_defaults.model_dump(exclude_unset=True) if network.link_defaults else {}
     links = ", ".join(f"{key} {value}" for key, value in settings.items())
     return said + (f"Links: {links}." if links else "")
@@ -204,8 +209,15 @@ def _fidelity(analysis: Analysis) -> str:
 
 def traffic_rows(analysis: Analysis) -> list[tuple[str, str, str, str, str]]:
     """Name, path, what, when, tool of each kind of traffic."""
+    mixes = analysis.specification.mixes
     return [
-        (entry.name, f"{_few(entry.sources)} → {entry.to}", _sent(entry), _when(entry), entry.using)
+        (
+            entry.name,
+            f"{_few(entry.sources)} → {entry.to}{part_in_words(mixes, entry)}",
+            _sent(entry),
+            _when(entry),
+            entry.using,
+        )
         for entry in analysis.specification.traffic
     ]
 
@@ -244,10 +256,30 @@ def _sent(entry: Traffic) -> str:
     if sends.get("count", 1) > 1:
         said += f", {sends['count']} times"
     if entry.congestion_control is not None:
-        own = brought(entry.congestion_control)
-        of_file = f" (the own congestion control {own.name}, {own.file} with the SHA-256 {own.sha256})" if own else ""
-        said += f", {entry.congestion_control}{of_file}"
+        said += f", {entry.congestion_control}"
+    said += "".join(f" ({one})" for one in _own_code(entry))
     return said + (f", port {entry.port}" if entry.port is not None else "")
+
+
+def _own_code(entry: Traffic) -> list[str]:
+    found = {what: brought(entry.sends.get(key)) for key, what in OWN_OF_TRAFFIC.items()}
+    return [
+        f"the own {what} {own.name}, {own.file} with the SHA-256 {own.sha256}" for what, own in found.items() if own
+    ]
+
+
+def _own_code_of_levels(analysis: Analysis) -> str:
+    """What of one's own only levels of factors use; empty if there is nothing."""
+    specification = analysis.specification
+    changed = [
+        analysis.study.at({factor: level})
+        for factor, levels in specification.levels_run().items()
+        for level in levels
+        if specification.factors[factor].levels[level].set
+    ]
+    usual = {one for entry in specification.traffic for one in _own_code(entry)}
+    own = dict.fromkeys(one for study in changed for entry in study.traffic for one in _own_code(entry))
+    return "".join(f" Levels use {one}." for one in own if one not in usual)
 
 
 def _when(entry: Traffic) -> str:

@@ -25,24 +25,24 @@ class NetworkPicture:
 
 
 def network_pictures(study: Study) -> list[NetworkPicture]:
-    """A picture of each network of `study`: one, unless levels choose others."""
+    """A picture of each network of `study` that its runs have: one, unless levels choose others."""
     specification = study.specification
-    usual = {name: next(iter(factor.levels)) for name, factor in specification.factors.items()}
-    choosing = [
-        name for name, factor in specification.factors.items() if any(one.network for one in factor.levels.values())
-    ]
+    levels_run = specification.levels_run()
+    usual = {name: levels[0] for name, levels in levels_run.items()}
     cases = [usual]
     under = [""]
-    if choosing:
-        factor = specification.factors[choosing[0]]
+    for name, factor in specification.factors.items():
         by_network: dict[str, list[str]] = {}
-        for level, one in factor.levels.items():
-            by_network.setdefault(one.network or "", []).append(level)
-        cases = [{**usual, choosing[0]: levels[0]} for levels in by_network.values()]
+        for level in levels_run[name]:
+            by_network.setdefault(factor.levels[level].network or "", []).append(level)
+        if len(by_network) < 2:
+            continue
+        cases = [{**usual, name: levels[0]} for levels in by_network.values()]
         under = [
-            f"{choosing[0]} {levels[0]}" + (f" (and {len(levels) - 1} more)" if len(levels) > 1 else "")
+            f"{name} {levels[0]}" + (f" (and {len(levels) - 1} more)" if len(levels) > 1 else "")
             for levels in by_network.values()
         ]
+        break
     found: list[NetworkPicture] = []
     for levels, said in list(zip(cases, under, strict=True))[:_MOST_PICTURES]:
         try:

@@ -1,7 +1,7 @@
 """Packs of results: one file that a reviewer checks with one command.
 
 A pack is a ZIP archive of the results of a study (its file, the files beside it, each run's record and tables) with a
-manifest: the hash of every file, the versions that made it, and what it came to.
+manifest: the hash of every file, the versions that made it, and what it came to. Captures that runs kept are in it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from twinnet.errors import BadValue, TwinnetError
 from twinnet.report.summary import summary_record
 from twinnet.results.tables import TABLES
 from twinnet.study.analysis import Analysis, analyse
+from twinnet.study.kept_captures import captures_in
 from twinnet.study.plan import PlannedRun
 from twinnet.study.runner import Executor, Progress
 from twinnet.study.store import ResultStore, StoredRun
@@ -86,6 +87,7 @@ def _files(folder: Path, analysis: Analysis) -> Iterator[Path]:
     for run in analysis.stored:
         own = folder / run
         yield from sorted(path for path in own.iterdir() if path.name == "run.json" or path.suffix == ".parquet")
+        yield from captures_in(own)
 
 
 def _came_to(analysis: Analysis) -> dict[str, Any]:
@@ -105,7 +107,7 @@ class CheckedPack:
     made_by
         The version of twinnet that made the pack.
     files
-        How many files have the hash that the manifest tells.
+        How many files have the hash that the manifest gives.
     runs
         How many runs are in it.
     again
@@ -188,29 +190,29 @@ def _unpacked(pack: Path, into: Path) -> dict[str, Any]:
 
 def _extract(archive: zipfile.ZipFile, name: str, into: Path) -> None:
     parts = PurePosixPath(name).parts
-    if not 1 <= len(parts) <= 2 or not all(_PART.fullmatch(part) for part in parts):
+    if not 1 <= len(parts) <= 3 or not all(_PART.fullmatch(part) for part in parts):
         raise ValueError(f"it holds {name!r:.200}, which no results have")
     target = into.joinpath(*parts)
-    target.parent.mkdir(exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(name) as source, target.open("wb") as out:
         while chunk := source.read(_CHUNK):
             out.write(chunk)
 
 
-def _compare_outcome(told: dict[str, Any], found: dict[str, Any], checked: CheckedPack) -> None:
+def _compare_outcome(packed: dict[str, Any], found: dict[str, Any], checked: CheckedPack) -> None:
     for key in ("answer", "in_words", "runs", "fidelity"):
-        if told.get(key) != found.get(key):
-            checked.wrong.append(f"{key}: the pack says {told.get(key)!r}, its tables come to {found.get(key)!r}")
+        if packed.get(key) != found.get(key):
+            checked.wrong.append(f"{key}: the pack says {packed.get(key)!r}, its tables come to {found.get(key)!r}")
     now = {one["id"]: one for one in found["statements"]}
-    for one in told["statements"]:
+    for one in packed["statements"]:
         here = now.get(one["id"], {"verdict": "missing", "numbers": []})
         if (one["verdict"], one["numbers"]) != (here["verdict"], here["numbers"]):
             checked.wrong.append(
                 f"statement {one['id']}: the pack says {one['verdict']} ({'; '.join(one['numbers'])}), its tables come "
                 f"to {here['verdict']} ({'; '.join(here['numbers'])})"
             )
-    if told["means"] != found["means"]:
-        checked.wrong.append("the means that the pack tells are not those of its tables")
+    if packed["means"] != found["means"]:
+        checked.wrong.append("the means that the pack states are not those of its tables")
 
 
 def _make_again(run: PlannedRun, stored: StoredRun, execute: Executor, checked: CheckedPack) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from twinnet.report.captures_section import captures_table
+from twinnet.report.design import asked_measurements
+from twinnet.report.distribution_figures import distribution_figures
 from twinnet.report.distribution_section import DISTRIBUTIONS_NOTE, distribution_tables, value_figures
-from twinnet.report.level_figures import distribution_figures, level_figures
+from twinnet.report.level_figures import alike_sentence, level_figures
 from twinnet.report.method import method_paragraphs, parameter_rows, traffic_rows
 from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.network_pictures import network_pictures
+from twinnet.report.over_time import figures_of
 from twinnet.report.pages import figure_views, render_page
-from twinnet.report.panels import Figure, figures_of
-from twinnet.report.published_section import published_tables
+from twinnet.report.panels import Figure
+from twinnet.report.published_section import published_figures, published_tables
 from twinnet.report.reference_section import reference_figures, reference_view
 from twinnet.report.summary import answer, answer_in_words, fidelity_sentences, statement_numbers
 from twinnet.report.view import Cell, Table, interval_cell
@@ -33,7 +37,7 @@ from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
 from twinnet.study.machine import machine_of
 
-__all__ = ["html_page", "report_figures"]
+__all__ = ["html_page", "lead_name", "report_figures"]
 
 _MARKS = {"supported": "✓", "not supported": "✗", "undecided": "?"}
 _MOST_PANELS_OVER_TIME = 6
@@ -41,29 +45,52 @@ _MOST_PANELS_OVER_TIME = 6
 
 def report_figures(analysis: Analysis) -> list[Figure]:
     """All figures of the report, as files stand beside the page."""
+    reference = compare_with_reference(analysis)
     return [
         *figures_of(analysis),
-        *level_figures(analysis),
+        *level_figures(analysis, reference),
         *distribution_figures(analysis),
         *value_figures(analysis),
-        *reference_figures(compare_with_reference(analysis)),
+        *reference_figures(reference, analysis.specification.factors),
+        *published_figures(analysis),
     ]
 
 
-def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
-    """The page; `files` are the names of figures and tables that stand beside it."""
+def lead_figure(analysis: Analysis, over_time: Sequence[Figure], by_level: Sequence[Figure]) -> list[Figure]:
+    """The figure that shows the answer: of the quantity that it names; over time if it speaks of a part of the time and
+    there are few combinations of levels."""
+    few = len(analysis.combinations) <= _MOST_PANELS_OVER_TIME
+    for name in asked_measurements(analysis.study):
+        at_levels = [one for one in by_level if one.name == f"levels-{name}"]
+        in_time = [one for one in over_time if one.name in (name, f"values-{name}")] if few else []
+        if in_time or at_levels:
+            return [*in_time, *at_levels][:1]
+    return [*over_time, *by_level][:1]
+
+
+def lead_name(analysis: Analysis) -> str | None:
+    """The name of the figure that shows the answer, which stands beside the page as a file; `None` without one."""
+    chosen = lead_figure(analysis, [*figures_of(analysis), *value_figures(analysis)], level_figures(analysis))
+    return chosen[0].name if chosen else None
+
+
+def html_page(analysis: Analysis, files: Sequence[str] = (), recordings: Mapping[str, str] | None = None) -> str:
+    """The page; `files` are the names of figures and tables that stand beside it, `recordings` pages of single runs by
+    the names of these."""
     specification = analysis.specification
     reference = compare_with_reference(analysis)
     over_time = [*figures_of(analysis), *value_figures(analysis)]
-    by_level = level_figures(analysis)
+    by_level = level_figures(analysis, reference)
     distributions = distribution_figures(analysis)
     # Few combinations are read over time; many are compared side by side, and their times can be unfolded.
     few = len(analysis.combinations) <= _MOST_PANELS_OVER_TIME
-    lead = (over_time if few else by_level)[:1]
+    lead = lead_figure(analysis, over_time, by_level)
+    published = reference_figures(reference, specification.factors)
     groups = [
         lead,
-        [*reference_figures(reference), *(over_time if few else []), *distributions],
-        [figure for figure in by_level if len(analysis.combinations) > 1],
+        [*published, *(over_time if few else []), *distributions],
+        published_figures(analysis),
+        by_level,
         [] if few else over_time,
     ]
     views = [figure_views(figure for figure in group if group is lead or figure not in lead) for group in groups]
@@ -87,9 +114,11 @@ def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
         statements_title=_statements_title(analysis),
         reference=reference_view(reference),
         figures=views[1],
-        beside=views[2],
-        more_figures=views[3],
-        means=_means(analysis),
+        published_figures=views[2],
+        beside=views[3],
+        beside_note=alike_sentence(analysis),
+        more_figures=views[4],
+        means=mean_tables(analysis, analysis.specification.measurements),
         means_note=f"Mean over repetitions [{specification.confidence * 100:g} % confidence interval].",
         distributions=distribution_tables(described(analysis), specification),
         distributions_note=DISTRIBUTIONS_NOTE,
@@ -98,7 +127,8 @@ def html_page(analysis: Analysis, files: Sequence[str] = ()) -> str:
         method=method_paragraphs(analysis),
         traffic=_traffic(analysis),
         parameters=_parameters(analysis),
-        runs=_runs(analysis),
+        runs=_runs(analysis, recordings),
+        captures=captures_table(analysis),
         runs_title=f"{runs}: how well each kept its schedule",
         missing=f"{counted(missing, 'planned run')} not made yet." if missing else "",
         files=files,
@@ -125,9 +155,11 @@ def _statements(analysis: Analysis) -> list[dict[str, Any]]:
     ]
 
 
-def _means(analysis: Analysis) -> list[Table]:
+def mean_tables(analysis: Analysis, names: Iterable[str]) -> list[Table]:
+    """A table of the means of each of the measurements `names` under all levels."""
     tables: list[Table] = []
-    for name, measurement in analysis.specification.measurements.items():
+    for name in names:
+        measurement = analysis.specification.measurements[name]
         means = [one for one in analysis.means if one.measurement == name]
         if not means:
             continue
@@ -189,7 +221,7 @@ def _parameters(analysis: Analysis) -> Table | None:
     return Table(["Name", "Value", "Meaning"], rows, title="Parameters") if rows else None
 
 
-def _runs(analysis: Analysis) -> Table:
+def _runs(analysis: Analysis, recordings: Mapping[str, str] | None = None) -> Table:
     rows: list[list[Cell]] = []
     for run in analysis.stored.values():
         record = run.record["fidelity"]["record"]
@@ -200,7 +232,8 @@ def _runs(analysis: Analysis) -> Table:
         lost = FidelityRecord.from_spec(record).machine_losses
         reasons = "; ".join(run.record["fidelity"]["reasons"])
         cells = (machine_of(run.record), *worst, str(lost), worded_span(run.record["elapsed_s"]), reasons)
-        rows.append([Cell(run.id, code=True), Cell(run.verdict, kind=run.verdict), *map(Cell, cells)])
+        name = Cell(run.id, code=True, link=(recordings or {}).get(run.id, ""))
+        rows.append([name, Cell(run.verdict, kind=run.verdict), *map(Cell, cells)])
     for run in analysis.failed:
         message = str(run.record["error"]["message"])
         rows.append(
@@ -233,8 +266,8 @@ def _machine(analysis: Analysis) -> dict[str, Table | None]:
     names = sorted({machine_of(run.record) for run in runs})
     facts.insert(0, ("Name", ", ".join(names)))
     if len(names) > 1:
-        told = f"The runs were made on {len(names)} machines; what follows is of {machine_of(runs[0].record)}."
-        facts.insert(1, ("Note", f"{told} run.json of each run tells its machine."))
+        note = f"The runs were made on {len(names)} machines; what follows is of {machine_of(runs[0].record)}."
+        facts.insert(1, ("Note", f"{note} run.json of each run tells its machine."))
     sysctls = [(name, str(value)) for name, value in machine["sysctls"].items() if value is not None]
     return {
         "machine": Table(["", ""], [[Cell(name), Cell(value)] for name, value in facts]),

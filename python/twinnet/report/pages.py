@@ -10,13 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.report.colours import SHADES, rgb_of, shades_of
 from twinnet.report.interactive import traces_of_panel
-from twinnet.report.panels import Figure
+from twinnet.report.panels import Figure, Grid
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = ["FigureView", "figure_views", "render_page", "script_json"]
+
+GridRow = tuple[str, list[tuple[str, str, str]]]
+"""The words of a row, and of each cell its text, what is said of it, and its colour."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -29,26 +33,45 @@ class FigureView:
     ----------
     plots
         The id of each plot, its title, and its data and layout.
+    grids
+        The title of each grid, its columns, and its rows of cells: their text, what is said of it, and their colour.
+    unit
+        Of the numbers in grids.
     """
 
     title: str
     caption: str
-    plots: tuple[tuple[str, str, dict[str, Any]], ...]
+    plots: tuple[tuple[str, str, dict[str, Any]], ...] = ()
+    grids: tuple[tuple[str, tuple[str, ...], list[GridRow]], ...] = ()
+    unit: str = ""
 
 
 def figure_views(figures: Iterable[Figure]) -> list[FigureView]:
     """Return the data that a page needs of `figures`."""
-    return [
-        FigureView(
-            figure.title,
-            figure.caption,
-            tuple(
-                (f"{figure.name}-{place}", panel.title, traces_of_panel(figure, panel))
-                for place, panel in enumerate(figure.panels)
-            ),
-        )
-        for figure in figures
-    ]
+    return [_grids(figure) if figure.is_grid else _plots(figure) for figure in figures]
+
+
+def _plots(figure: Figure) -> FigureView:
+    plots = tuple(
+        (f"{figure.name}-{place}", panel.title, traces_of_panel(figure, panel))
+        for place, panel in enumerate(figure.panels)
+    )
+    return FigureView(figure.title, figure.caption, plots)
+
+
+def _grids(figure: Figure) -> FigureView:
+    grids = tuple(
+        (panel.title, panel.grid.columns, _rows(panel.grid)) for panel in figure.panels if panel.grid is not None
+    )
+    return FigureView(figure.title, figure.caption, (), grids, figure.y_title)
+
+
+def _rows(grid: Grid) -> list[GridRow]:
+    rows: list[GridRow] = []
+    for name, texts, titles, shades in zip(grid.rows, grid.texts, grid.titles, shades_of(grid.values), strict=True):
+        colours = ["rgba({},{},{},{:.2f})".format(*rgb_of(SHADES[int(shade > 0)]), abs(shade)) for shade in shades]
+        rows.append((name, list(zip(texts, titles, colours, strict=True))))
+    return rows
 
 
 def render_page(template: str, drawn: Sequence[FigureView], **context: Any) -> str:

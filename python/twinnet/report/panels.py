@@ -1,32 +1,33 @@
-"""The contents of a figure before it is drawn: one panel for each combination of levels, lines with bands, moments."""
+"""The contents of a figure before it is drawn: panels with lines, points or a grid of numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.report.naming import label_names, measurement_title, traffic_name
-from twinnet.report.wording import common_scale, worded_levels
-from twinnet.study.analysis import Analysis
-
-__all__ = ["Figure", "Line", "Panel", "figures_of"]
+__all__ = ["Figure", "Grid", "Line", "Panel", "Vector"]
 
 Vector = npt.NDArray[np.float64]
-_PS_PER_SECOND = 1e12
 
 
 @dataclass(frozen=True)
 class Line:
     """One line: at the middle of each interval the mean, and its band where there is one; in the figure's unit.
 
+    Of a figure with cases, one point at each of some cases.
+
     Attributes
     ----------
     label
         What it is of, by which its colour is chosen.
+    time_s
+        Times in seconds, or the places of the figure's cases.
     name
         What the legend calls it; the label when left out.
+    hollow
+        Whether its points were published: they are drawn hollow.
     """
 
     label: str
@@ -35,11 +36,16 @@ class Line:
     low: Vector
     high: Vector
     name: str = ""
+    hollow: bool = False
 
     @property
     def shown(self) -> str:
         """The name in the legend."""
         return self.name or self.label
+
+    def at_least(self, low: float) -> Vector:
+        """The means, with `low` in the place of zeros, which a logarithmic axis does not have."""
+        return np.where(self.mean <= 0, low, self.mean)
 
     @property
     def has_band(self) -> bool:
@@ -48,12 +54,46 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Numbers in rows and columns, coloured by how large they are.
+
+    Attributes
+    ----------
+    rows, columns
+        The words beside and above them.
+    values
+        Shape (rows, columns), in the figure's unit; NaN where nothing was measured.
+    texts
+        What stands in each cell.
+    titles
+        The same with interval and unit, for who points at it.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    texts: tuple[tuple[str, ...], ...]
+    titles: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Panel:
-    """The lines under one combination of levels; `y_top` is where the vertical axis ends, if not the figure's."""
+    """The lines under one combination of levels, or a grid.
+
+    Attributes
+    ----------
+    y_low, y_top
+        The ends of the axis of values, if they are not the figure's.
+    numbers
+        What stands beside each case, by its place: the number.
+    """
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = ()
     y_top: float | None = None
+    y_low: float | None = None
+    grid: Grid | None = None
+    numbers: dict[int, str] = field(default_factory=dict[int, str])
 
 
 @dataclass(frozen=True)
@@ -62,14 +102,20 @@ class Figure:
 
     Attributes
     ----------
-    end_s
-        Where the horizontal axis ends; it is a time unless `x_title` says otherwise.
+    y_title, y_low, y_top
+        The axis of values. It is upright, and lies where there are cases.
+    end_s, end_low
+        Where the other axis ends and begins; it is a time unless `x_title` says otherwise.
     moments
         Times in seconds at which traffic of known duration ends, with a few words.
     cases
-        Words at 0, 1, 2, ... of the horizontal axis, which then is no time.
-    points
-        Whether values stand alone, each with its interval, rather than on lines.
+        Words at 0, 1, 2, ... of the other axis, from top to bottom, which then is no time.
+    headings
+        The places of cases that are headings of those below them.
+    log, end_log
+        Whether the axis of values, and the other, are logarithmic.
+    end_zero
+        Whether what stands at the beginning of the other, which is logarithmic then, is zero.
     """
 
     name: str
@@ -79,85 +125,27 @@ class Figure:
     y_top: float
     end_s: float
     panels: tuple[Panel, ...]
-    moments: tuple[tuple[float, str], ...]
+    moments: tuple[tuple[float, str], ...] = ()
     x_title: str = "time (s)"
     cases: tuple[str, ...] = ()
-    points: bool = False
+    y_low: float = 0.0
+    headings: frozenset[int] = frozenset()
+    log: bool = False
+    end_low: float = 0.0
+    end_log: bool = False
+    end_zero: bool = False
+
+    def has_zero(self, panel: Panel) -> bool:
+        """True if zeros stand on the axis of values of `panel`, which all panels share that have no own ends."""
+        shared = (panel,) if panel.y_top is not None else self.panels
+        return self.log and any(bool((line.mean <= 0).any()) for one in shared for line in one.lines)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of all lines, in their order."""
         return tuple(dict.fromkeys(line.label for panel in self.panels for line in panel.lines))
 
-
-def figures_of(analysis: Analysis) -> list[Figure]:
-    """The figures of a study: every throughput over time."""
-    found: list[Figure] = []
-    for name, measurement in analysis.specification.measurements.items():
-        series = [one for one in analysis.series if one.measurement == name]
-        if not measurement.is_series or not series:
-            continue
-        divisor, unit = common_scale((float(one.band.mean.max(initial=0.0)) for one in series), "bit/s")
-        interval_s = (measurement.interval_ps or 0) / _PS_PER_SECOND
-        panels: list[Panel] = []
-        names = label_names(analysis.specification, measurement)
-        for levels in analysis.combinations:
-            lines = [
-                Line(
-                    one.label,
-                    one.band.start_s + interval_s / 2,
-                    one.band.mean / divisor,
-                    one.band.low / divisor,
-                    one.band.high / divisor,
-                    names.get(one.label, one.label),
-                )
-                for one in series
-                if one.levels == levels
-            ]
-            if lines:
-                panels.append(Panel(worded_levels(levels), tuple(lines)))
-        tops = [float(np.nanmax([line.mean, line.high])) for panel in panels for line in panel.lines if line.mean.size]
-        layer = {"payload": "payload", "network": "network layer", "link": "link layer", "wire": "on the wire"}[
-            measurement.layer
-        ]
-        counts = sorted({one.band.count for one in series})
-        title = measurement_title(name, measurement)
-        caption = (
-            f"{(measurement.text or title).rstrip('.')}, in intervals of {interval_s:g} s. {_of_repetitions(counts)}"
-        )
-        if counts[-1] > 1:
-            caption += f" Bands: {analysis.specification.confidence * 100:g} % confidence interval of the mean."
-        found.append(
-            Figure(
-                name,
-                f"{title} over time",
-                caption,
-                f"{unit}, {layer}",
-                max(tops, default=1.0) * 1.08,
-                analysis.end_s,
-                tuple(panels),
-                _moments(analysis),
-            )
-        )
-    return found
-
-
-def _of_repetitions(counts: list[int]) -> str:
-    """Say how many repetitions a line is the mean of."""
-    if counts[-1] == 1:
-        return "One repetition."
-    times = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f"Lines: mean of {times} repetitions."
-
-
-def _moments(analysis: Analysis) -> tuple[tuple[float, str], ...]:
-    ends: dict[float, list[str]] = {}
-    for entry in analysis.specification.traffic:
-        if entry.duration_ps is not None:
-            end_s = (entry.last_start_ps + entry.duration_ps) / _PS_PER_SECOND
-            if end_s < analysis.end_s:
-                ends.setdefault(end_s, []).append(traffic_name(entry.name))
-    return tuple(
-        (end_s, f"{' and '.join(names)} {'ends' if len(names) == 1 else 'end'}")
-        for end_s, names in sorted(ends.items())
-    )
+    @property
+    def is_grid(self) -> bool:
+        """True if its panels are grids of numbers."""
+        return any(panel.grid is not None for panel in self.panels)

@@ -26,10 +26,10 @@ def profile_table(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
         for name, values in profile.values.items():
             if not values:
                 continue
-            told = stats.describe(values)
+            found = stats.describe(values)
             rows.append(
                 {**profile.levels, "policy": profile.policy, "enforced_at": profile.enforced_at, "quantity": name}
-                | {"samples": len(values), "mean": told.mean, "std": told.std, "min": told.min, "max": told.max}
+                | {"samples": len(values), "mean": found.mean, "std": found.std, "min": found.min, "max": found.max}
             )
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -51,12 +51,12 @@ def places_compared(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
             a, b = leaf.values[name], core.values[name]
             if min(len(a), len(b)) < _LEAST_SAMPLES or (len(set(a)) == 1 and len(set(b)) == 1):
                 continue
-            told = {"student_p": stats.student_t_test(a, b), "welch_p": stats.welch_t_test(a, b)}
-            told["mann_whitney_p"] = stats.mann_whitney_u(a, b)
+            tests = {"student_p": stats.student_t_test(a, b), "welch_p": stats.welch_t_test(a, b)}
+            tests["mann_whitney_p"] = stats.mann_whitney_u(a, b)
             effect = stats.hedges_g(a, b)
             rows.append(
                 {"policy": policy, "quantity": name, "leaf_mean": _mean(a), "core_mean": _mean(b)}
-                | {"difference": _mean(a) - _mean(b), **{key: test.p_value for key, test in told.items()}}
+                | {"difference": _mean(a) - _mean(b), **{key: test.p_value for key, test in tests.items()}}
                 | {"effect_g": effect.value, "magnitude": effect.magnitude}
             )
     rows.sort(key=lambda row: (str(row["policy"]), str(row["quantity"])))

@@ -20,6 +20,7 @@ SAMPLED: Mapping[str, str] = {
     "request_time": "ms, the mean of each client's requests by HTTP",
     "video_rate": "kbit/s, of what each viewer played",
     "video_read": "kB, of each viewer",
+    "video_read_rate": "kbit/s, of what each viewer read over the time that it watched",
     "stalled": "s, of each viewer",
     "round_trip": "ms, the mean of each client and server",
 }
@@ -81,14 +82,14 @@ def profile_samples(runs: Iterable[StoredRun]) -> list[ProfileSamples]:
     """
     found: dict[str, ProfileSamples] = {}
     for run in runs:
-        told = _told_by(run)
-        fresh = ProfileSamples(run.levels, told.name, told.enforced_at)
+        policy = _policy_of(run)
+        fresh = ProfileSamples(run.levels, policy.name, policy.enforced_at)
         profile = found.setdefault(fresh.label, fresh)
         profile.runs += 1
-        profile.misplaced += told.misplaced
+        profile.misplaced += policy.misplaced
         _add_ports(profile, run.table("port_samples"))
         _add_flows(profile, run.table("flows"))
-        for place, drops in told.drops:
+        for place, drops in policy.drops:
             profile.full_queues[place] = profile.full_queues.get(place, 0) + drops
     if not found:
         raise BadValue("there are no finished runs", "run the study first")
@@ -96,7 +97,7 @@ def profile_samples(runs: Iterable[StoredRun]) -> list[ProfileSamples]:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _AppliedPolicy:
     """What the notes of a run say of its policy: drops are by port and class."""
 
     name: str
@@ -105,19 +106,20 @@ class _Told:
     drops: list[tuple[tuple[str, str], int]]
 
 
-def _told_by(run: StoredRun) -> _Told:
+def _policy_of(run: StoredRun) -> _AppliedPolicy:
     remedy = "remove the run's folder and run the study again"
     try:
-        told = run.record["notes"].get("policy")
-        if told is None:
+        policy = run.record["notes"].get("policy")
+        if policy is None:
             raise BadValue(f"the run {run.id} had no policy", "give results of a study whose file names a 'policy'")
         drops: list[tuple[tuple[str, str], int]] = []
-        for port, classes in told["queues"].items():
+        for port, classes in policy["queues"].items():
             for one in classes:
                 if dropped := sum(int(count) for count in one["drops"].values()):
                     number = str(one["class"])
-                    drops.append(((str(port), str(told["classes"].get(number, number))), dropped))
-        return _Told(str(told["name"]), str(told["enforced_at"]), [str(one) for one in told["misplaced"]], drops)
+                    drops.append(((str(port), str(policy["classes"].get(number, number))), dropped))
+        misplaced = [str(one) for one in policy["misplaced"]]
+        return _AppliedPolicy(str(policy["name"]), str(policy["enforced_at"]), misplaced, drops)
     except BadValue:
         raise
     except KeyError as error:
@@ -151,6 +153,8 @@ def _add_flows(profile: ProfileSamples, flows: pl.DataFrame) -> None:
     if not viewers.is_empty():
         profile.add("video_rate", (viewers["video_rate_bps"].fill_null(0.0) / 1000).to_list())
         profile.add("video_read", (viewers["payload_bytes"] / 1000).to_list())
+        watched = (viewers["end_s"] - viewers["start_s"]).to_numpy()
+        profile.add("video_read_rate", (viewers["payload_bytes"].to_numpy() * 0.008 / watched).tolist())
         profile.add("stalled", viewers["video_stalled_s"].to_list())
     pings = flows.filter((pl.col("protocol") == "icmp") & (pl.col("role") == "source"))
     if not pings.is_empty():

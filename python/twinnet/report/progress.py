@@ -40,23 +40,23 @@ class PlainObserver:
         self.done: int = 0
 
     def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
-        """Tell how much there is to do."""
+        """Show how much there is to do."""
         self.total = len(todo)
         self._say(_begun(todo, skipped, expected_s))
 
     def started(self, run: PlannedRun, progress: Progress) -> None:
-        """Nothing: the end of a run is told."""
+        """Nothing: the end of a run is shown."""
 
     def tick(self, left_s: float) -> None:
         """Nothing."""
 
     def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
-        """Tell how the run ended and what is left."""
+        """Show how the run ended and what is left."""
         self.done += 1
         self._say(f"[{self.done}/{self.total}] {_ended(run, stored)}; {worded_span(left_s)} left")
 
     def stopping(self) -> None:
-        """Tell that an interrupt was seen."""
+        """Show that an interrupt was seen."""
         self._say("interrupted: the runs that are going on are ended; finished runs are kept")
 
     def _say(self, text: str) -> None:
@@ -81,7 +81,7 @@ class LiveObserver:
         self.live.stop()
 
     def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
-        """Tell how much there is to do."""
+        """Show how much there is to do."""
         self.total = len(todo)
         self.console.print(Text(_begun(todo, skipped, expected_s)))
 
@@ -100,14 +100,14 @@ class LiveObserver:
         self.live.update(table)
 
     def ended(self, run: PlannedRun, stored: StoredRun, left_s: float) -> None:
-        """Tell how the run ended."""
+        """Show how the run ended."""
         self.going.pop(run.id, None)
         self.done += 1
         colour = "red" if stored.record["status"] == "failed" or stored.verdict == "invalid" else ""
         self.console.print(Text(_ended(run, stored), style=colour))
 
     def stopping(self) -> None:
-        """Tell that an interrupt was seen."""
+        """Show that an interrupt was seen."""
         self.console.print(
             Text("interrupted: the runs that are going on are ended; finished runs are kept", style="yellow")
         )

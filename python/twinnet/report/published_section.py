@@ -7,14 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
+from twinnet.report.design import is_wide
+from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.view import Cell, Table
-from twinnet.report.wording import common_scale, counted, value_with_interval, worded_value
+from twinnet.report.wording import common_scale, counted, percent_apart, value_with_interval, worded_value
 from twinnet.study.analysis import Analysis
 from twinnet.study.published_results import AS_PUBLISHED_SHARE, PublishedResult
 
-__all__ = ["published_frame", "published_rows", "published_sentence", "published_tables"]
+__all__ = ["NOTE", "published_figures", "published_frame", "published_rows", "published_sentence", "published_tables"]
 
 HEAD = ("Quantity", "Published (scaled to this study)", "Measured here", "Difference", "")
 NOTE = (
@@ -32,14 +35,9 @@ def published_rows(results: Sequence[PublishedResult]) -> list[tuple[str, ...]]:
         if one.deviation >= 0:
             theirs += f" ± {worded_value(one.deviation, one.unit, scale)}"
         seen = value_with_interval(one.measured, one.unit, scale) if one.measured else f"not measured: {one.why}"
-        apart = "" if math.isnan(one.difference) else _percent(100 * one.difference)
+        apart = "" if math.isnan(one.difference) else percent_apart(one.difference)
         rows.append((one.published.text, theirs, seen, apart, one.word))
     return rows
-
-
-def _percent(apart: float) -> str:
-    """Three digits, and no powers of ten."""
-    return f"{apart:+.0f} %" if abs(apart) >= 100 else f"{apart:+.3g} %"
 
 
 def _by_table(results: Sequence[PublishedResult]) -> Mapping[tuple[str, str], list[PublishedResult]]:
@@ -64,6 +62,44 @@ def published_tables(analysis: Analysis) -> list[Table]:
         note = " ".join(part for part in (f"{source}." if source else "", NOTE) if part)
         tables.append(Table(head, rows, title=title, note=note))
     return tables
+
+
+def published_figures(analysis: Analysis) -> list[Figure]:
+    """A figure for each published table of two quantities or more that are of one kind and not negative: as published
+    and as measured here."""
+    figures: list[Figure] = []
+    for number, ((title, source), every) in enumerate(_by_table(analysis.published).items(), 1):
+        results = [(one, one.measured) for one in every if one.measured is not None]
+        units = {one.unit for one, _ in results}
+        if not title or len(results) < 2 or len(units) > 1 or any(min(one.value, m.estimate) < 0 for one, m in results):
+            continue
+        divisor, unit = common_scale([top for one, m in results for top in (one.value, m.estimate)], units.pop())
+        theirs = [(one.value, one.value - one.deviation, one.value + one.deviation) for one, _ in results]
+        ours = [(m.estimate, m.low, m.high) for _, m in results]
+        places = np.arange(len(results), dtype=np.float64)
+        lines = tuple(
+            Line(label, places, *(np.array(values) / divisor).T)
+            for label, values in (("published", theirs), ("here", ours))
+        )
+        every = [end for line in lines for part in (line.mean, line.low, line.high) for end in part]
+        ends = [end for end in every if math.isfinite(end)]
+        log = is_wide(ends)
+        spread = " with their standard deviations" if any(one.deviation >= 0 for one, _ in results) else ""
+        figures.append(
+            Figure(
+                f"published-table-{number}",
+                title,
+                f"The published figures{spread} ({source}), and what was measured here with its interval.",
+                unit,
+                max(ends) * (1.5 if log else 1.08) or 1.0,
+                len(results) - 0.5,
+                (Panel("", lines),),
+                cases=tuple(one.published.text for one, _ in results),
+                y_low=min(end for end in ends if end > 0) / 1.5 if log else min([0.0, *ends]),
+                log=log,
+            )
+        )
+    return figures
 
 
 def published_frame(analysis: Analysis) -> pl.DataFrame:

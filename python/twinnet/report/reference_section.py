@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from twinnet.report.design import is_wide
+from twinnet.report.level_words import level_words
 from twinnet.report.panels import Figure, Line, Panel
 from twinnet.report.view import Cell, Table
+from twinnet.report.wording import percent_apart
 from twinnet.study.closeness import ComparedFigure, ReferenceTable
 from twinnet.study.published_figures import Figure as PublishedFigure
+from twinnet.study.specification import Factor
 
 __all__ = ["closeness_sentences", "reference_figures", "reference_frame", "reference_record", "reference_view"]
 
@@ -76,8 +82,8 @@ def reference_view(found: ReferenceTable | None) -> dict[str, object] | None:
 
 
 def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[Table]:
-    """A table for each metric and statistic."""
-    reference = found.reference
+    """A table for each metric and statistic; of changes, which may be next to nothing, without shares of them."""
+    reference, shares = found.reference, shown is found.rows
     tables: list[Table] = []
     for metric, statistic, rows in _groups(found, shown):
         meant = reference.metrics[metric]
@@ -85,9 +91,9 @@ def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[Tabl
         physics = {str(name): text for name, text in meant.physics.items()}.get(statistic, "")
         head = ["Case", reference.truth, reference.rival]
         for clock in found.clocks:
-            head += [f"here, {clock}", f"than {reference.rival}"]
+            head += [f"here, {clock}", *([f"from {reference.truth}"] if shares else []), f"than {reference.rival}"]
         title = f"{metric.capitalize()}: {_WORDS[statistic].lower()} ({unit})"
-        tables.append(Table(head, [_cells(found, row) for row in rows], 1, title, physics, 4))
+        tables.append(Table(head, [_cells(found, row, shares) for row in rows], 1, title, physics, 4))
     return tables
 
 
@@ -108,15 +114,23 @@ def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> Tabl
     return Table(head, rows, 1)
 
 
-def _cells(found: ReferenceTable, row: ComparedFigure) -> list[Cell]:
+def _cells(found: ReferenceTable, row: ComparedFigure, shares: bool) -> list[Cell]:
     figure = row.figure
     cells = [Cell(", ".join(figure.levels.values())), Cell(figure.truth.text), Cell(figure.rival.text)]
     for clock in found.clocks:
         measured = row.measured.get(clock)
         closeness = row.closeness[clock]
         cells.append(Cell("" if measured is None else _number(measured.estimate / figure.scale)))
+        if shares:
+            cells.append(Cell(_beside_truth(row, clock)))
         cells.append(Cell(_MARKS[closeness], kind=f"verdict {_STYLES[closeness]}"))
     return cells
+
+
+def _beside_truth(row: ComparedFigure, clock: str) -> str:
+    """By how much the figure differs from the published one, and what that says."""
+    apart = row.difference(clock)
+    return ", ".join(part for part in ("" if apart is None else percent_apart(apart), row.word(clock)) if part)
 
 
 def _number(value: float) -> str:
@@ -135,6 +149,7 @@ def reference_frame(found: ReferenceTable) -> pl.DataFrame:
         | {"unit": _unit(found, row.figure, "^2")}
         | {found.reference.truth: row.figure.truth.text, found.reference.rival: row.figure.rival.text}
         | {"clock": clock, "closeness": row.closeness[clock]}
+        | {"difference": row.difference(clock), "word": row.word(clock)}
         | {
             part: getattr(row.measured[clock], source) / row.figure.scale if clock in row.measured else None
             for part, source in (("measured", "estimate"), ("low", "low"), ("high", "high"))
@@ -163,8 +178,9 @@ def reference_record(found: ReferenceTable | None) -> dict[str, object] | None:
     }
 
 
-def reference_figures(found: ReferenceTable | None) -> list[Figure]:
-    """For each metric a figure with a panel for each statistic: the cases side by side."""
+def reference_figures(found: ReferenceTable | None, factors: Mapping[str, Factor]) -> list[Figure]:
+    """For each metric a figure with a panel for each statistic: the cases below each other, in the words of the levels
+    of `factors`."""
     if found is None or not found.clocks:
         return []
     figures: list[Figure] = []
@@ -173,25 +189,27 @@ def reference_figures(found: ReferenceTable | None) -> list[Figure]:
         if not groups:
             continue
         varied = _varied(groups[0][1])
-        cases = [_case(row, varied) for row in groups[0][1]]
-        panels = tuple(
-            _panel(found, statistic, {_case(row, varied): row for row in rows}, cases)
+        words = {one: level_words(factor) for one, factor in factors.items()}
+        cases = [_case(row, varied, words) for row in groups[0][1]]
+        drawn = [
+            _panel(found, statistic, {_case(row, varied, words): row for row in rows}, cases)
             for statistic, rows in groups
             if statistic != "variance"
-        )
+        ]
+        values = [value for panel in drawn for line in panel.lines for value in line.mean if math.isfinite(value)]
+        is_log = is_wide(values)
         figures.append(
             Figure(
                 f"published-{metric}",
                 f"{metric.capitalize()} beside published figures",
-                f"Each case as published ({found.reference.source}) and as measured here, mean over repetitions.",
+                f"Each case as published ({found.reference.source}) and as measured here, mean over repetitions."
+                + (" Zeros stand at the left end." if is_log and 0 in values else ""),
                 meant.unit,
-                max((panel.y_top or 1.0) for panel in panels),
+                max(values, default=1.0) * 1.5,
                 len(cases) - 0.5,
-                panels,
-                (),
-                "case",
-                tuple(cases),
-                points=True,
+                tuple(_with_ends(panel, is_log) for panel in drawn),
+                cases=tuple(cases),
+                log=is_log,
             )
         )
     return figures
@@ -203,8 +221,17 @@ def _varied(rows: Sequence[ComparedFigure]) -> list[str]:
     return [name for name in factors if len({row.figure.levels[name] for row in rows}) > 1] or factors
 
 
-def _case(row: ComparedFigure, factors: Sequence[str]) -> str:
-    return " ".join(row.figure.levels[name] for name in factors)
+def _case(row: ComparedFigure, factors: Sequence[str], words: Mapping[str, Mapping[str, str]]) -> str:
+    return ", ".join(words[name].get(row.figure.levels[name], row.figure.levels[name]) for name in factors)
+
+
+def _with_ends(panel: Panel, is_log: bool) -> Panel:
+    """`panel` with an axis that ends where its own values do."""
+    values = [value for line in panel.lines for value in line.mean if math.isfinite(value)]
+    if is_log:
+        above = [value for value in values if value > 0] or [1.0]
+        return replace(panel, y_low=min(above) / 1.5, y_top=max(above) * 1.5)
+    return replace(panel, y_low=min([0.0, *values]), y_top=max(values, default=0.0) * 1.08 or 1.0)
 
 
 def _panel(found: ReferenceTable, statistic: str, by_case: Mapping[str, ComparedFigure], cases: Sequence[str]) -> Panel:
@@ -234,5 +261,4 @@ def _panel(found: ReferenceTable, statistic: str, by_case: Mapping[str, Compared
         )
         for label, values in series.items()
     ]
-    tops = [float(np.nanmax(line.mean)) for line in lines if np.isfinite(line.mean).any()]
-    return Panel(_WORDS[statistic], tuple(lines), max(tops, default=0.0) * 1.1 or 1.0)
+    return Panel(_WORDS[statistic], tuple(lines))

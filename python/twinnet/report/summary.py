@@ -15,6 +15,7 @@ from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.published_section import HEAD, published_rows, published_sentence
 from twinnet.report.reference_section import closeness_sentences, reference_record
 from twinnet.report.wording import (
+    Scale,
     common_scale,
     counted,
     value_with_interval,
@@ -29,7 +30,8 @@ from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.answer_text import parse_answer
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Compared, Comparison
-from twinnet.study.congestion_control import told_controls
+from twinnet.study.congestion_control import controls_in_words
+from twinnet.study.interaction import interaction
 from twinnet.study.specification import StudySpecification
 from twinnet.study.verdict import ComparisonResult, StatementResult, evaluate_side
 from twinnet.study.virtual_hosts import has_programs
@@ -105,15 +107,15 @@ def answer_in_words(analysis: Analysis) -> str:
 
 def _warm_up_sentences(analysis: Analysis) -> list[str]:
     """What runs left out as their warm-up, and where none was found."""
-    told: list[str] = []
+    sentences: list[str] = []
     for name, measurement in analysis.specification.measurements.items():
         found, missing = analysis.warm_ups(name)
         title = measurement_title(name, measurement)
         if found:
-            told.append(f"{title}: the first {min(found):.3g} to {max(found):.3g} s were left out (MSER-5).")
+            sentences.append(f"{title}: the first {min(found):.3g} to {max(found):.3g} s were left out (MSER-5).")
         for reason in dict.fromkeys(missing):
-            told.append(f"{title}: {counted(missing.count(reason), 'value')} missing: {reason}.")
-    return told
+            sentences.append(f"{title}: {counted(missing.count(reason), 'value')} missing: {reason}.")
+    return sentences
 
 
 def clock_words(specification: StudySpecification) -> str:
@@ -148,7 +150,7 @@ def fidelity_sentences(analysis: Analysis) -> list[str]:
     forecast = analysis.forecast.sentence()
     sentences += [forecast] if forecast else []
     sentences += machine_sentences(analysis)
-    control = told_controls(analysis.study)
+    control = controls_in_words(analysis.study)
     sentences += [control] if control is not None else []
     sentences += _warm_up_sentences(analysis)
     lateness = [run.record["fidelity"]["record"].get("lateness_ns", {}).get("p99") for run in analysis.stored.values()]
@@ -246,7 +248,22 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     said = ["1 run" if first.repetitions == 1 else f"{first.repetitions} runs"]
     said += dict.fromkeys(one.how for one in chain if one.how)
     said += list(dict.fromkeys(one.why for one in chain if one.why))[:1]
+    said += [text for one in chain for text in _across(analysis, one, unit, scale)]
     return f"{text} {scale[1]} ({'; '.join(said)})"
+
+
+def _across(analysis: Analysis, one: ComparisonResult, unit: str, scale: Scale) -> list[str]:
+    """What a comparison is under levels that it leaves out, where that is not the same."""
+    found = interaction(one.comparison, analysis.used, analysis.specification.confidence)
+    if found is None:
+        return []
+    ends = [
+        f"{value_with_interval(value, unit, scale)} ({', '.join('='.join(level) for level in cell)})"
+        for cell, value in (found.least, found.most)
+    ]
+    what = "the difference" if found.of_difference else "it"
+    signs = ", of both signs" if found.of_both_signs else ""
+    return [f"{what} is not the same under all levels: {' to '.join(ends)}{signs}"]
 
 
 def print_summary(analysis: Analysis, console: Console) -> None:
@@ -401,7 +418,7 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 _tested(one),
                 # The size of an effect that may be none says nothing.
                 worded_effect(one.effect.value, one.effect.magnitude)
-                if one.effect and _is_told(one.adjusted_p)
+                if one.effect and _is_shown(one.adjusted_p)
                 else "",
             ]
         )
@@ -415,7 +432,7 @@ def _tested(one: Compared) -> str:
     return "one repetition" if alone else "repetitions do not differ"
 
 
-def _is_told(p_value: float | None) -> bool:
+def _is_shown(p_value: float | None) -> bool:
     return p_value is not None and p_value < 0.05
 
 

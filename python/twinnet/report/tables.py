@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -13,12 +15,15 @@ from twinnet.report.wording import common_scale, value_with_interval, worded_pha
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
+from twinnet.study.published_results import PublishedResult
 
 __all__ = ["means_frame", "means_latex", "runs_frame", "series_frame", "write_tables"]
 
 
 def means_frame(analysis: Analysis) -> pl.DataFrame:
-    """Every mean with its interval and the values of the repetitions."""
+    """Every mean with its interval and the values of the repetitions; in a study with published figures also the one
+    that was published of it, by how much it differs, and the word for that."""
+    beside = _published_means(analysis)
     rows = [
         {"measurement": one.measurement, **{f"factor_{name}": level for name, level in one.levels.items()}}
         | {"label": one.label}
@@ -27,9 +32,42 @@ def means_frame(analysis: Analysis) -> pl.DataFrame:
         | {"repetitions": len(one.samples), "mean": one.interval.estimate}
         | {"low": one.interval.low, "high": one.interval.high, "confidence": one.interval.level}
         | {"values": " ".join(f"{value:.9g}" for value in one.samples)}
+        | (_published_columns(beside.get(_key(one.measurement, one.levels))) if analysis.published else _NOTHING)
         for one in analysis.means
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+_Columns = dict[str, str | float | int | None]
+_NOTHING: _Columns = {}
+_Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def _key(measurement: str, levels: Mapping[str, str]) -> _Key:
+    return measurement, tuple(sorted(levels.items()))
+
+
+def _published_means(analysis: Analysis) -> dict[_Key, PublishedResult]:
+    """The first published figure of each mean of a whole run under one combination of levels."""
+    found: dict[_Key, PublishedResult] = {}
+    for one, sides in zip(analysis.published, analysis.study.published_sides(), strict=False):
+        (first, *others) = sides.measured
+        meant = first.aggregate
+        if meant is None or others or sides.over or first.factor != 1:
+            continue
+        name, shown = meant.measurement, analysis.specification.measurements[meant.measurement].function
+        alone = len(analysis.labels(name)) == len(analysis.phases_of(name)) == 1
+        asked = (meant.function, meant.bound, meant.during_s, meant.filters)
+        if alone and asked == (shown.name, shown.bound, None, ()):
+            found.setdefault(_key(name, dict(meant.levels)), one)
+    return found
+
+
+def _published_columns(one: PublishedResult | None) -> _Columns:
+    if one is None:
+        return {"published": None, "difference": None, "word": None}
+    apart = None if math.isnan(one.difference) else one.difference
+    return {"published": one.value, "difference": apart, "word": one.word}
 
 
 def series_frame(analysis: Analysis) -> pl.DataFrame:

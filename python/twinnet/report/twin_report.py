@@ -27,6 +27,7 @@ from twinnet.report.twin_figures import twin_figures
 from twinnet.report.view import Cell
 from twinnet.report.view import Table as PageTable
 from twinnet.report.wording import (
+    Scale,
     common_scale,
     value_with_interval,
     worded_levels,
@@ -35,16 +36,18 @@ from twinnet.report.wording import (
 )
 from twinnet.study.analysis import Analysis
 from twinnet.study.closeness import ReferenceTable, compare_with_reference
-from twinnet.study.congestion_control import told_controls
+from twinnet.study.congestion_control import controls_in_words
 from twinnet.study.store import StoreError
 from twinnet.study.twin import Twin, TwinResult
 from twinnet.study.twin_table import twin_frame
+from twinnet.study.virtual_hosts import has_programs
 
 __all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
 
 _MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
 _MOST_APART = 6
 _DIFFERENCE = "difference [interval]"
+_OF_MODEL = "virtual - models"
 _HEAD = ("", "metric", "levels", "time", "wall", "virtual", _DIFFERENCE, "allowed", "KS")
 
 
@@ -62,7 +65,8 @@ def _sentences(twin: Twin) -> list[str]:
     """Explain how to read the comparison."""
     found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
     found += [_runs_sentence("real", twin.real)] if twin.real.used else []
-    control = told_controls(twin.study)
+    found += _whose(twin)
+    control = controls_in_words(twin.study)
     found += [control] if control is not None else []
     defaults = [one for one in twin.results if not one.tolerance.stated]
     if defaults:
@@ -73,6 +77,30 @@ def _sentences(twin: Twin) -> list[str]:
     return found
 
 
+def _whose(twin: Twin) -> list[str]:
+    """Say which difference belongs to the model, and which to the machine."""
+    if twin.models is None:
+        if has_programs(twin.study.specification):
+            return ["Hosts are real on both clocks: what differs between the clocks belongs to the machine."]
+        return [
+            "Hosts are models on the virtual clock and real ones on the wall clock: what differs may belong to the "
+            "model or to the machine."
+        ]
+    machine = "What differs between the clocks belongs to the machine: hosts are real on both."
+    if not twin.models.used:
+        return [machine, "There are no runs with model hosts beside them; --models makes them."]
+    counts = ", ".join(f"{name} {count}" for name, count in twin.model_counts().items() if count)
+    return [
+        machine,
+        f"What differs between models and real hosts on the virtual clock belongs to the model: {counts}. The column "
+        f"'{_OF_MODEL}' shows it.",
+    ]
+
+
+def _with_models(twin: Twin) -> bool:
+    return twin.models is not None and bool(twin.models.used)
+
+
 def _runs_sentence(clock: str, analysis: Analysis) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in analysis.verdict_counts.items() if count) or "none"
     return f"Runs on the {clock} clock: {counts}."
@@ -81,11 +109,12 @@ def _runs_sentence(clock: str, analysis: Analysis) -> str:
 def _head(twin: Twin) -> tuple[str, ...]:
     """The titles of the columns; physical machines have one where they made runs."""
     place = _HEAD.index("virtual") + 1
-    return (*_HEAD[:place], "real", *_HEAD[place:]) if twin.real.used else _HEAD
+    more = (*(("real",) if twin.real.used else ()), *(("models",) if _with_models(twin) else ()))
+    return (*_HEAD[:place], *more, *_HEAD[place:], *((_OF_MODEL,) if _with_models(twin) else ()))
 
 
-def _cells(one: TwinResult, with_real: bool) -> list[str]:
-    sides = (one.wall, one.virtual, one.real) if with_real else (one.wall, one.virtual)
+def _cells(one: TwinResult, with_real: bool, with_models: bool) -> list[str]:
+    sides = [one.wall, one.virtual, *([one.real] if with_real else []), *([one.models] if with_models else [])]
     known = [sum(side) / len(side) for side in sides if side]
     scale = common_scale(known, one.unit)
     means = [worded_value(sum(side) / len(side), one.unit, scale) if side else "" for side in sides]
@@ -100,7 +129,14 @@ def _cells(one: TwinResult, with_real: bool) -> list[str]:
         value_with_interval(one.difference, one.unit, scale),
         allowed,
         test,
+        *([_model_cell(one, scale)] if with_models else []),
     ]
+
+
+def _model_cell(one: TwinResult, scale: Scale) -> str:
+    if one.of_model is None or one.model_verdict is None:
+        return ""
+    return f"{_MARKS[one.model_verdict][0]} {value_with_interval(one.of_model, one.unit, scale)}"
 
 
 def apart_sentence(one: TwinResult) -> str:
@@ -139,7 +175,10 @@ def print_twin(twin: Twin, console: Console) -> None:
         rows.add_column(title, justify="right" if 4 <= place <= last_number else "left", no_wrap=place == 0)
     for one in twin.results:
         mark, colour = _MARKS[one.verdict]
-        rows.add_row(Text(f"{mark} {one.verdict}", style=colour), *map(Text, _cells(one, bool(twin.real.used))))
+        rows.add_row(
+            Text(f"{mark} {one.verdict}", style=colour),
+            *map(Text, _cells(one, bool(twin.real.used), _with_models(twin))),
+        )
     reference = compare_with_reference(twin.wall)
     for sentence in closeness_sentences(reference) if reference is not None else ():
         console.print(Text(sentence))
@@ -150,13 +189,13 @@ def print_twin(twin: Twin, console: Console) -> None:
         console.print()
     for why, count in whys.most_common():
         console.print(Text(f"{count} {why}."))
-    # What differs before what cannot be told.
+    # What differs before what cannot be judged.
     apart = [one for one in sorted(twin.results, key=lambda one: one.verdict != "differs") if apart_sentence(one)]
     for one in apart[:_MOST_APART]:
         where = f"{one.measurement}, {one.label}, {worded_levels(one.levels)}, {worded_phase(one.phase)}"
         console.print(Text(f"{where}: {apart_sentence(one)}.", style="dim"))
     if len(apart) > _MOST_APART:
-        console.print(Text(f"{len(apart) - _MOST_APART} more are apart in time; the page and --json tell where."))
+        console.print(Text(f"{len(apart) - _MOST_APART} more are apart in time; the page and --json say where."))
 
 
 def twin_record(twin: Twin) -> dict[str, Any]:
@@ -166,10 +205,12 @@ def twin_record(twin: Twin) -> dict[str, Any]:
         "results": str(twin.store.folder),
         "answer": twin_answer(twin),
         "counts": twin.counts(),
+        "model_counts": twin.model_counts() if _with_models(twin) else None,
         "runs": {
             "wall": twin.wall.verdict_counts,
             "virtual": twin.virtual.verdict_counts,
             "real": twin.real.verdict_counts,
+            "models": twin.models.verdict_counts if twin.models is not None else {},
         },
         "reference": reference_record(compare_with_reference(twin.wall)),
         "comparisons": twin_frame(twin).to_dicts(),
@@ -195,7 +236,11 @@ def write_twin_report(twin: Twin, folder: Path) -> Path:
     reference = compare_with_reference(twin.wall)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = [path for figure in (*reference_figures(reference), *figures) for path in draw_figure(figure, folder)]
+        written = [
+            path
+            for figure in (*reference_figures(reference, twin.study.specification.factors), *figures)
+            for path in draw_figure(figure, folder)
+        ]
         if reference is not None:
             reference_frame(reference).write_csv(folder / "published.csv")
             written.append(folder / "published.csv")
@@ -221,7 +266,7 @@ def _comparison(twin: Twin) -> tuple[PageTable, list[tuple[str, str]]]:
     for one in twin.results:
         verdict = Cell(f"{_MARKS[one.verdict][0]} {one.verdict}", kind=f"verdict {words[one.verdict]}")
         stated = one.tolerance.text if one.tolerance.stated else f"{one.tolerance.text} (default)"
-        cells = _cells(one, bool(twin.real.used))
+        cells = _cells(one, bool(twin.real.used), _with_models(twin))
         rows.append([verdict, *map(Cell, cells), Cell(stated)])
         why = "; ".join(part for part in (one.why, apart_sentence(one)) if part)
         if why:
@@ -240,7 +285,7 @@ _NOTE = (
 
 def _page(twin: Twin, figures: Sequence[Figure], reference: ReferenceTable | None, files: Sequence[str]) -> str:
     comparison, reasons = _comparison(twin)
-    views = figure_views([*reference_figures(reference), *figures])
+    views = figure_views([*reference_figures(reference, twin.study.specification.factors), *figures])
     return render_page(
         "twin.html.jinja",
         views,

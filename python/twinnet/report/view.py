@@ -23,12 +23,15 @@ class Cell:
         The classes of its text, such as ``verdict supported``.
     code
         Whether it is a name of a file or a setting.
+    link
+        Where a name leads to, beside the page.
     """
 
     text: str
     soft: str = ""
     kind: str = ""
     code: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True)

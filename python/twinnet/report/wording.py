@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from twinnet.stats import Interval
 
 __all__ = [
+    "Scale",
     "common_scale",
     "counted",
+    "percent_apart",
     "value_with_interval",
     "worded_effect",
     "worded_levels",
@@ -30,6 +32,7 @@ _INFINITE = "infinite"
 """A percentile of delays where more packets were lost than it leaves out."""
 
 Scale = tuple[float, str]
+"""What a value is divided by, and the name of the unit then."""
 
 
 def common_scale(values: Iterable[float], unit: str) -> Scale:
@@ -92,6 +95,18 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
 def worded_levels(levels: Mapping[str, str]) -> str:
     """Levels as `queues: shared`; `all` when the study has no factors."""
     return ", ".join(f"{name}: {level}" for name, level in levels.items()) or "all"
+
+
+def percent_apart(share: float) -> str:
+    """A difference as a share of what it is from, in per cent: three digits, and no powers of ten.
+
+    Examples
+    --------
+    >>> percent_apart(0.0123), percent_apart(-13.37)
+    ('+1.23 %', '-1337 %')
+    """
+    apart = 100 * share
+    return f"{apart:+.0f} %" if abs(apart) >= 100 else f"{apart:+.3g} %"
 
 
 def worded_effect(value: float, magnitude: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from twinnet.results.read_fields import ReportedIfAny
+
 __all__ = ["Bandwidth", "HopBandwidth", "TrainRates"]
 
 
@@ -51,7 +53,7 @@ class TrainRates:
 
 
 @dataclass(frozen=True)
-class Bandwidth:
+class Bandwidth(ReportedIfAny):
     """An estimate of the available bandwidth of a path, and what it took.
 
     Parameters
@@ -128,17 +130,6 @@ class Bandwidth:
     rates: tuple[TrainRates, ...] = ()
     hops: tuple[HopBandwidth, ...] = ()
     record: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> Bandwidth | None:
-        """Return the estimate in the form of the lab protocol, ``None`` for other flows."""
-        if spec is None:
-            return None
-        known = {name: spec[name] for name in cls.__dataclass_fields__ if name in spec}
-        known["notes"] = tuple(spec["notes"])
-        known["rates"] = tuple(TrainRates(**one) for one in spec.get("rates") or ())
-        known["hops"] = tuple(HopBandwidth(**one) for one in spec.get("hops") or ())
-        return cls(**known)
 
     @property
     def window_s(self) -> float:

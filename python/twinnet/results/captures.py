@@ -1,13 +1,14 @@
 """Captures read: conversations, throughput, RTP streams, TCP, and packets matched between captures, as tables.
 
 Reading is done in Rust, in memory that does not grow with the file. docs/reference/capture-columns.md defines every
-column. What is wrong with a file is told in `notes` beside the numbers.
+column. What is wrong with a file is said in `notes` beside the numbers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,7 @@ MOST_LISTED_PACKETS = 1_000_000
 _MISSING = np.iinfo(np.int64).min
 _PS_PER_NS = 1000
 _FLAGS = ("whole", "marker", "sequence_error")
+_TABLES = ("capture", "conversations", "host_pairs", "rtp_streams", "rtp_packets", "tcp", "packet_list")
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,13 +176,7 @@ def analyze_capture(
     interval_ns = duration_ps(interval, "interval") // _PS_PER_NS
     if interval_ns < 1000:
         raise BadValue(f"an interval is at least 1 us, not {interval}", "choose a longer one")
-    ports = sorted(set(rtp_ports))
-    if bad := [port for port in ports if not 0 < port < 65536]:
-        raise BadValue(f"a port is between 1 and 65535; {bad[0]} is not")
-    rates = dict(clock_rates or {})
-    if wrong := [one for one in rates.items() if not (0 <= one[0] <= 127 and 1 <= one[1] < 2**32)]:
-        payload, rate = wrong[0]
-        raise BadValue(f"a payload type is 0 to 127 and its clock rate at least 1 Hz; {payload}={rate} is not")
+    ports, rates = _checked_ports(rtp_ports), _checked_rates(clock_rates or {})
     if not 1 <= most_conversations <= 2**31:
         raise BadValue(f"conversations to keep are at least 1, not {most_conversations}")
     if not 0 <= list_packets <= MOST_LISTED_PACKETS:
@@ -188,35 +184,39 @@ def analyze_capture(
     paths = [Path(path)] if isinstance(path, (str, os.PathLike)) else [Path(one) for one in path]
     if not paths:
         raise BadValue("there is no capture to read", "name at least one file")
-    try:
+    with _reading(paths):
         found = _core.analyze_capture(
             paths,
             rtp_ports=ports,
             find_rtp=find_rtp,
-            clock_rates=list(rates.items()),
+            clock_rates=rates,
             interval_ns=interval_ns,
             every_packet=every_packet,
             most_conversations=most_conversations,
             most_packets=list_packets,
         )
-    except OSError as error:
-        raise _refusal(error.filename or paths[0], error) from error
-    except ValueError as error:
-        index, message = error.args if len(error.args) == 2 else (0, str(error))
-        raise _refusal(paths[index], ValueError(message)) from error
+    tables = {name: _frame(found[name]) for name in _TABLES}
     return CaptureAnalysis(
         path=paths[0],
-        capture=_frame(found["capture"]),
-        conversations=_frame(found["conversations"]),
-        host_pairs=_frame(found["host_pairs"]),
         intervals=_frame(found["throughput"]),
-        rtp_streams=_frame(found["rtp_streams"]),
-        rtp_packets=_frame(found["rtp_packets"]),
-        tcp=_frame(found["tcp"]),
-        packet_list=_frame(found["packet_list"]),
         notes=tuple(found["notes"]),
         interval_s=interval_ns / 1e9,
+        **tables,
     )
+
+
+def _checked_ports(given: Iterable[int]) -> list[int]:
+    ports = sorted(set(given))
+    if bad := [port for port in ports if not 0 < port < 65536]:
+        raise BadValue(f"a port is between 1 and 65535; {bad[0]} is not")
+    return ports
+
+
+def _checked_rates(given: Mapping[int, int]) -> list[tuple[int, int]]:
+    for payload, rate in given.items():
+        if not (0 <= payload <= 127 and 1 <= rate < 2**32):
+            raise BadValue(f"a payload type is 0 to 127 and its clock rate at least 1 Hz; {payload}={rate} is not")
+    return list(given.items())
 
 
 def match_captures(
@@ -239,21 +239,22 @@ def match_captures(
         raise BadValue(f"matching takes at least two captures, not {len(files)}")
     if not 0 <= match_bytes <= 65535:
         raise BadValue(f"bytes of payload to compare are 0 to 65535, not {match_bytes}")
-    try:
+    with _reading(files):
         found = _core.match_captures(files, payload_bytes=match_bytes, every_packet=every_packet)
-    except OSError as error:
-        raise _refusal(error.filename or files[0], error) from error
-    except ValueError as error:
-        index, message = error.args if len(error.args) == 2 else (0, str(error))
-        raise _refusal(files[index], ValueError(message)) from error
     return MatchedCaptures(tuple(files), _frame(found["segments"]), _frame(found["packets"]), tuple(found["notes"]))
 
 
-def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> BadFile:
-    if isinstance(error, OSError):
+@contextlib.contextmanager
+def _reading(paths: Sequence[Path]) -> Generator[None]:
+    """Raise `BadFile` for what the core finds wrong with one of the files."""
+    try:
+        yield
+    except OSError as error:
         why = os.strerror(error.errno) if error.errno else error.strerror or str(error)
-        return BadFile(f"{path}: {why}", "name a capture that can be read")
-    return BadFile(f"{path}: {error}")
+        raise BadFile(f"{error.filename or paths[0]}: {why}", "name a capture that can be read") from error
+    except ValueError as error:
+        index, message = error.args if len(error.args) == 2 else (0, str(error))
+        raise BadFile(f"{paths[index]}: {message}") from error
 
 
 def _frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""The distributions that reports of flows tell: of times, of values with a sign, of lengths."""
+"""The distributions in reports of flows: of times, of values with a sign, of lengths."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.results.read_fields import ReportedIfAny
 from twinnet.results.shown import ShownInUnits, span
 
 __all__ = ["Lengths", "ReorderDensity", "Spread", "Summary"]
@@ -13,7 +14,7 @@ __all__ = ["Lengths", "ReorderDensity", "Spread", "Summary"]
 
 @dataclass(frozen=True, repr=False)
 class Summary(ShownInUnits):
-    """The distribution of a time, in picoseconds; ``None`` where a program does not tell.
+    """The distribution of a time, in picoseconds; ``None`` where a program does not say.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class Summary(ShownInUnits):
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(ReportedIfAny):
     """The distribution of a value that has a sign, or of a rate.
 
     Parameters
@@ -60,14 +61,9 @@ class Spread:
     max: float
     std: float
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> Spread | None:
-        """Return the spread in the form of the lab protocol, ``None`` when nothing was measured."""
-        return None if spec is None else cls(**{name: spec[name] for name in cls.__dataclass_fields__})
-
 
 @dataclass(frozen=True)
-class Lengths:
+class Lengths(ReportedIfAny):
     """A histogram of lengths, in packets.
 
     Parameters
@@ -83,17 +79,9 @@ class Lengths:
     max: int
     histogram: tuple[tuple[int, int], ...]
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> Lengths | None:
-        """Return the lengths in the form of the lab protocol, ``None`` where they have no meaning."""
-        if spec is None:
-            return None
-        pairs = tuple((int(length), int(number)) for length, number in spec["histogram"])
-        return cls(int(spec["count"]), float(spec["mean"]), int(spec["max"]), pairs)
-
 
 @dataclass(frozen=True)
-class ReorderDensity:
+class ReorderDensity(ReportedIfAny):
     """A histogram of the displacement of packets from their places in the order of sending (reorder density, RFC 5236).
 
     Parameters
@@ -112,14 +100,6 @@ class ReorderDensity:
     packets: int
     beyond: int
     histogram: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> ReorderDensity | None:
-        """Return it in the form of the lab protocol, ``None`` where it has no meaning."""
-        if spec is None:
-            return None
-        pairs = tuple((int(displacement), int(number)) for displacement, number in spec["histogram"])
-        return cls(int(spec["threshold"]), int(spec["packets"]), int(spec["beyond"]), pairs)
 
     @property
     def shares(self) -> dict[int, float]:

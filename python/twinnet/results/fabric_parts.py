@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.results.read_fields import Reported
+
 __all__ = ["FabricParts"]
 
 
 @dataclass(frozen=True)
-class FabricParts:
+class FabricParts(Reported):
     """The threads that moved a network on the wall clock.
 
     Attributes
@@ -31,7 +33,7 @@ class FabricParts:
     frames_dropped
         Frames that were lost because a thread stood still for so long that its queue was full.
     each
-        What the lab told of each thread: ``nodes``, ``events``, ``cpu_s``, ``pauses`` and others.
+        What the lab reported of each thread: ``nodes``, ``events``, ``cpu_s``, ``pauses`` and others.
     """
 
     threads: int = 1
@@ -43,20 +45,3 @@ class FabricParts:
     messages_late: int = 0
     frames_dropped: int = 0
     each: Sequence[Mapping[str, Any]] = ()
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> FabricParts:
-        """Return what the lab protocol tells as `spec`; one thread where it tells nothing."""
-        if not spec:
-            return cls()
-        return cls(
-            threads=int(spec["threads"]),
-            why=str(spec["why"]),
-            links_cut=int(spec["links_cut"]),
-            expected_largest_share=float(spec["expected_largest_share"]),
-            largest_share=float(spec["largest_share"]),
-            messages=int(spec["messages"]),
-            messages_late=int(spec["messages_late"]),
-            frames_dropped=int(spec["frames_dropped"]),
-            each=tuple(dict(part) for part in spec["each"]),
-        )

@@ -19,12 +19,12 @@ from twinnet.results.fidelity_counts import (
     MachineTime,
     ProgramWait,
     TrafficTime,
+    by_name,
     cpu_by_kind,
-    machine_times,
-    pauses_told,
-    told_of,
+    read_pauses,
 )
 from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
+from twinnet.results.read_fields import read_fields
 from twinnet.results.shown import ShownInUnits
 
 __all__ = [
@@ -107,7 +107,7 @@ class FidelityRecord(ShownInUnits):
     controllers_paused_ps
         The longest time for which a controller in the process of the lab's owner did not go on.
     sources
-        Which counters the kernel and the hypervisor offer; ``None`` where the record does not tell. Where one is
+        Which counters the kernel and the hypervisor offer; ``None`` where the record does not say. Where one is
         missing, that nothing was counted says nothing.
     cpu_s
         CPU time in seconds by thread and kind.
@@ -124,7 +124,7 @@ class FidelityRecord(ShownInUnits):
     events, trace_hash
         On the virtual clock how much happened, and a hash over all of it in its order.
     impossible_states
-        How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict tells.
+        How often the process met a state that cannot be: 0, or twinnet has a fault, which the verdict names.
     agent
         How well the built-in apps of real hosts kept their schedule; ``None`` where there are none.
     machines
@@ -139,19 +139,19 @@ class FidelityRecord(ShownInUnits):
         The record as the lab gave it.
     """
 
-    elapsed_ps: int
-    handed_over: int
-    lateness_ns: Lateness
-    slipped_ps: int
-    slips: int
-    longest_slip_ps: int
-    overload_drops: int
-    ingress_drops: int
-    cpu_s: Mapping[str, float]
-    steal_s: float
-    involuntary_switches: Mapping[str, int]
-    realtime: bool
-    cores: int
+    elapsed_ps: int = 0
+    handed_over: int = 0
+    lateness_ns: Lateness = field(default_factory=Lateness)
+    slipped_ps: int = 0
+    slips: int = 0
+    longest_slip_ps: int = 0
+    overload_drops: int = 0
+    ingress_drops: int = 0
+    cpu_s: Mapping[str, float] = field(default_factory=dict[str, float])
+    steal_s: float = 0.0
+    involuntary_switches: Mapping[str, int] = field(default_factory=dict[str, int])
+    realtime: bool = False
+    cores: int = 1
     regained_ps: int = 0
     lines: Sequence[LineLateness] = ()
     pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -180,50 +180,18 @@ class FidelityRecord(ShownInUnits):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> FidelityRecord:
         """Return the record that the lab protocol gives as `spec`."""
-        told = spec.get("agent")
-        agent = AgentTiming.from_spec(told) if told else None
-        waited = told_of(spec.get("machine")).get("programs_waited", {})
-        return cls(
-            elapsed_ps=int(spec.get("elapsed_ps", 0)),
-            handed_over=int(spec.get("handed_over", 0)),
-            lateness_ns=Lateness.from_spec(spec.get("lateness_ns")),
-            slipped_ps=int(spec.get("slipped_ps", 0)),
-            slips=int(spec.get("slips", 0)),
-            longest_slip_ps=int(spec.get("longest_slip_ps", 0)),
-            overload_drops=int(spec.get("overload_drops", 0)),
-            ingress_drops=int(spec.get("ingress_drops", 0)),
+        agent, worst = spec.get("agent"), by_name(spec.get("worst_lines"))
+        waited = by_name(spec.get("machine")).get("programs_waited", {})
+        return read_fields(
+            cls,
+            spec,
             cpu_s=cpu_by_kind(spec.get("cpu_s")),
-            steal_s=float(spec.get("steal_s", 0.0)),
-            involuntary_switches=dict(spec.get("involuntary_switches") or {}),
-            realtime=bool(spec.get("realtime", False)),
-            cores=int(spec.get("cores", 1)),
-            regained_ps=int(spec.get("regained_ps", 0)),
-            lines=tuple(LineLateness.from_spec(line) for line in spec.get("lines", ())),
-            pauses_ps=pauses_told(spec.get("pauses")),
-            busiest_line=BusyLine.from_spec(spec.get("busiest_line")),
-            long_lines=int(spec.get("long_lines", 0)),
-            interface_drops=int(spec.get("interface_drops", 0)),
-            interface_drops_by_port=dict(spec.get("interface_drops_by_port") or {}),
-            machine=machine_times(spec.get("machine")),
-            worst_lines={
-                name: LineLateness.from_spec(line) for name, line in told_of(spec.get("worst_lines")).items() if line
-            },
-            missing_in_worst_second_ps=int(spec.get("missing_in_worst_second_ps", 0)),
-            traffic=TrafficTime.from_spec(spec.get("traffic")),
+            pauses_ps=read_pauses(spec.get("pauses")),
+            worst_lines={name: LineLateness.from_spec(line) for name, line in worst.items() if line},
             program_wait=ProgramWait.from_spec(waited.get("worst_window")),
-            programs=HeldUpPrograms.from_spec(spec.get("programs")),
-            controllers_paused_ps=int(told_of(spec.get("controllers")).get("longest_pause_ps", 0)),
-            sources=None
-            if spec.get("sources") is None
-            else {str(name): bool(is_) for name, is_ in spec["sources"].items()},
-            clock=str(spec.get("clock", "wall")),
-            events=int(spec.get("events", 0)),
-            trace_hash=str(spec.get("trace_hash", "")),
-            impossible_states=int(spec.get("impossible_states", 0)),
-            agent=agent,
-            machines={name: cls.from_spec(one) for name, one in told_of(spec.get("machines")).items()},
+            controllers_paused_ps=int(by_name(spec.get("controllers")).get("longest_pause_ps", 0)),
+            agent=AgentTiming.from_spec(agent) if agent else None,
             late_links={str(one["link"]): float(one["late_share"]) for one in spec.get("underlay") or ()},
-            parts=FabricParts.from_spec(spec.get("parts")),
             raw=dict(spec),
         )
 
@@ -239,7 +207,7 @@ class FidelityRecord(ShownInUnits):
 
     @property
     def all_worst_lines(self) -> Sequence[LineLateness]:
-        """Each line that the record tells of: the worst of all in each respect, and those that are listed."""
+        """Each line of the record: the worst of all in each respect, and those that are listed."""
         return (*self.worst_lines.values(), *self.lines)
 
     @property
@@ -298,7 +266,7 @@ class FidelityRecord(ShownInUnits):
         return max(of_second, self.agent.pauses_ps.get("longest", 0) - harmless_ps, 0.0)
 
     def took(self, name: str) -> MachineTime:
-        """Return the time that the machine took in the way `name` (see `machine`); none where it is not told."""
+        """Return the time that the machine took in the way `name` (see `machine`); none where it is not known."""
         return self.machine.get(name, MachineTime())
 
     @property
@@ -316,13 +284,13 @@ class FidelityRecord(ShownInUnits):
 
     def __str__(self) -> str:
         """Return the verdict, and on the wall clock how late frames were."""
-        told = f"{self.verdict()}, {self.elapsed_ps / 1e12:.4g} s"
+        verdict = f"{self.verdict()}, {self.elapsed_ps / 1e12:.4g} s"
         if self.clock == "virtual":
-            return told
+            return verdict
         if self.clock == "real":
-            return f"{told}, {len(self.machines)} machines, {self.handed_over} frames"
+            return f"{verdict}, {len(self.machines)} machines, {self.handed_over} frames"
         late = self.lateness_ns
-        return f"{told}, {self.handed_over} frames, late by {late.p50 / 1e3:.3g} us (99 % {late.p99 / 1e3:.3g}, " + (
+        return f"{verdict}, {self.handed_over} frames, late by {late.p50 / 1e3:.3g} us (99 % {late.p99 / 1e3:.3g}, " + (
             f"largest {late.max / 1e3:.3g})"
         )
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from twinnet.results.read_fields import Reported, read_fields
+
 __all__ = [
     "AgentTiming",
     "BusyLine",
@@ -15,10 +17,9 @@ __all__ = [
     "MachineTime",
     "ProgramWait",
     "TrafficTime",
+    "by_name",
     "cpu_by_kind",
-    "machine_times",
-    "pauses_told",
-    "told_of",
+    "read_pauses",
 ]
 
 
@@ -33,7 +34,7 @@ class Lateness:
     histogram
         Upper bound of each bin and its count.
     count
-        How many there were; 0 where that is not told.
+        How many there were; 0 where that is not known.
     tail
         The lateness that one in 1000 exceeds; of 100 to 999 the one that one exceeds, and of fewer the largest.
     late
@@ -53,26 +54,23 @@ class Lateness:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> Lateness:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        late = dict(spec or {})
-        bins = tuple((int(upper), int(count)) for upper, count in late.pop("histogram", ()))
-        names = ("p50", "p90", "p99", "p999", "max", "mean", "count", "tail", "late")
-        known = {name: late[name] for name in names if late.get(name) is not None}
-        # As records had it before they told of few frames.
-        return cls(**{"tail": known.get("p999", 0), **known}, histogram=bins)
+        """Return it in the form of the lab protocol; zeros where it says nothing."""
+        known = {name: value for name, value in (spec or {}).items() if value is not None}
+        # As records had it before they said of few frames what one exceeds.
+        return read_fields(cls, {"tail": known.get("p999", 0), **known})
 
 
-def pauses_told(given: Any) -> dict[str, int]:
-    """Pauses in the form of the lab protocol; zeros where nothing is told."""
-    told = told_of(given)
-    return {name: int(told.get(f"{name}_ps", 0)) for name in _PAUSES}
+def read_pauses(given: Any) -> dict[str, int]:
+    """Pauses in the form of the lab protocol; zeros where it says nothing."""
+    pauses = by_name(given)
+    return {name: int(pauses.get(f"{name}_ps", 0)) for name in _PAUSES}
 
 
 _PAUSES = ("total", "longest", "worst_second", "worst_second_beyond")
 
 
 @dataclass(frozen=True)
-class BusyLine:
+class BusyLine(Reported):
     """The line that was busiest with other traffic than TCP in any second of a run, of those with a rate that did not
     always have a queue.
 
@@ -87,12 +85,6 @@ class BusyLine:
 
     port: str = ""
     share: float = 0.0
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> BusyLine:
-        """Return it in the form of the lab protocol."""
-        told = spec or {}
-        return cls(str(told.get("port", "")), float(told.get("share", 0.0)))
 
 
 @dataclass(frozen=True)
@@ -129,19 +121,13 @@ class AgentTiming:
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> AgentTiming:
         """Return it in the form of the lab protocol."""
-        return cls(
-            int(spec["timers"]),
-            Lateness.from_spec(spec["lateness_ns"]),
-            float(spec["waited_s"]),
-            int(spec.get("overloaded_senders", 0)),
-            int(spec.get("overflowed_datagrams", 0)),
-            pauses_told(spec.get("pauses")),
-            tuple((int(time), int(of)) for time, of in told_of(spec.get("pauses")).get("worst_second_over_ps", ())),
-        )
+        over = by_name(spec.get("pauses")).get("worst_second_over_ps", ())
+        sums = tuple((int(time), int(of)) for time, of in over)
+        return read_fields(cls, spec, pauses_ps=read_pauses(spec.get("pauses")), over_ps=sums)
 
 
 @dataclass(frozen=True)
-class LineLateness:
+class LineLateness(Reported):
     """The time that one line (one direction of a link) lost to lateness and made good.
 
     Parameters
@@ -169,13 +155,6 @@ class LineLateness:
     handed_over: int = 0
     lateness_ns: Lateness = Lateness()
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> LineLateness:
-        """Return it in the form of the lab protocol."""
-        names = ("lost_ps", "regained_ps", "missing_in_worst_second_ps", "latest_ps", "handed_over")
-        counts = {name: int(spec.get(name, 0)) for name in names}
-        return cls(str(spec["port"]), **counts, lateness_ns=Lateness.from_spec(spec.get("lateness_ns")))
-
     @property
     def missing_ps(self) -> int:
         """Time that is missing from the line's rate: what was lost and not regained."""
@@ -183,7 +162,7 @@ class LineLateness:
 
 
 @dataclass(frozen=True)
-class MachineTime:
+class MachineTime(Reported):
     """Time in seconds that the machine took from a run in one way: in all, and in the worst second.
 
     Of hosts' programs the worst second is that of the one that waited longest, and `program` is its name.
@@ -193,39 +172,27 @@ class MachineTime:
     worst_second_s: float = 0.0
     program: str = ""
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> MachineTime:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        told = spec or {}
-        seconds = (float(told.get(name, 0.0)) for name in ("total_s", "worst_second_s"))
-        return cls(*seconds, program=str(told.get("program", "")))
-
 
 def cpu_by_kind(given: Any) -> dict[str, float]:
-    """CPU seconds by kind; the virtual clock tells one number, for there is one thread."""
+    """CPU seconds by kind; the virtual clock has one number, for there is one thread."""
     if isinstance(given, Mapping):
         return {str(kind): float(seconds) for kind, seconds in cast(Mapping[Any, Any], given).items()}
     return {"fabric": float(given)} if given else {}
 
 
-def told_of(given: Any) -> Mapping[str, Any]:
-    """What is told by name; nothing where nothing is told."""
+def by_name(given: Any) -> Mapping[str, Any]:
+    """An object of the lab protocol; an empty one where there is none."""
     return cast("Mapping[str, Any]", given or {})
 
 
-def machine_times(given: Any) -> dict[str, MachineTime]:
-    """Return the times that the machine took, by the way."""
-    return {name: MachineTime.from_spec(one) for name, one in told_of(given).items()}
-
-
 @dataclass(frozen=True)
-class TrafficTime:
+class TrafficTime(Reported):
     """The time in which frames moved, and the shares of it that the fabric stood still for.
 
     Parameters
     ----------
     moving_ps
-        The time between frames that came one after the other, of each gap at most 0.1 s; 0 where it is not told.
+        The time between frames that came one after the other, of each gap at most 0.1 s; 0 where it is not known.
     paused_share
         The share of it, or of 0.1 s where it is shorter, that pauses of 1 ms and more took.
     paused_beyond_share
@@ -236,16 +203,9 @@ class TrafficTime:
     paused_share: float = 0.0
     paused_beyond_share: float = 0.0
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> TrafficTime:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        told = spec or {}
-        shares = (float(told.get(name, 0.0)) for name in ("paused_share", "paused_beyond_share"))
-        return cls(int(told.get("moving_ps", 0)), *shares)
-
 
 @dataclass(frozen=True)
-class ProgramWait:
+class ProgramWait(Reported):
     """The short window in which one program of a host waited longest for a processor.
 
     Parameters
@@ -262,13 +222,6 @@ class ProgramWait:
     window_s: float = 0.0
     share: float = 0.0
     program: str = ""
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> ProgramWait:
-        """Return it in the form of the lab protocol; zeros where nothing is told."""
-        told = spec or {}
-        seconds = (float(told.get(name, 0.0)) for name in ("waited_s", "window_s", "share"))
-        return cls(*seconds, program=str(told.get("program", "")))
 
 
 @dataclass(frozen=True)
@@ -290,12 +243,8 @@ class HeldUpPrograms:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None) -> HeldUpPrograms:
-        """Return it in the form of the lab protocol; nothing where nothing is told."""
-        told = spec or {}
-        stops, dropped = told_of(told.get("stops")), told_of(told.get("dropped_datagrams"))
-        return cls(
-            {str(host): int(count) for host, count in dropped.items()},
-            int(stops.get("count", 0)),
-            int(stops.get("longest_ps", 0)),
-            str(stops.get("program", "")),
-        )
+        """Return it in the form of the lab protocol; nothing where it says nothing."""
+        stops = by_name((spec or {}).get("stops"))
+        names = {"stops": "count", "longest_stop_ps": "longest_ps", "stopped": "program"}
+        renamed = {name: stops[key] for name, key in names.items() if key in stops}
+        return read_fields(cls, {**(spec or {}), "stops": 0, **renamed})

@@ -41,7 +41,7 @@ _SOURCES = {
     "programs": "for how long all threads of hosts' programs wait for a processor, because they are too many",
     "sockets": "what the sockets of hosts' programs had no room for (/proc/net/snmp)",
 }
-"""What a verdict needs to be told, and what it means that it is not."""
+"""What a verdict needs to know, and what it means that it does not."""
 _SOURCES_OF = {"wall": tuple(_SOURCES), "real": ("thread_waits", "steal")}
 
 
@@ -201,7 +201,7 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
         findings.append(("doubtful", f"{overloaded} {_OVERLOADED}"))
     if record.impossible_states:
         findings.append(("invalid", _fault(record)))
-    findings += [("doubtful", words) for words in _untold(record)]
+    findings += [("doubtful", words) for words in _unknown(record)]
     worst: State = "valid"
     for candidate in ("doubtful", "invalid"):
         if any(state == candidate for state, _ in findings):
@@ -232,16 +232,16 @@ def _fault(record: FidelityRecord) -> str:
     )
 
 
-def _untold(record: FidelityRecord) -> Iterator[str]:
+def _unknown(record: FidelityRecord) -> Iterator[str]:
     """What the record cannot tell: that nothing was counted is no evidence then."""
     if record.elapsed_ps <= 0:
         yield "the record covers no time"
     if record.sources is None:
-        yield "the record does not tell what this machine could count"
+        yield "the record does not say what this machine could count"
         return
     missing = [_SOURCES[name] for name in _SOURCES_OF.get(record.clock, ()) if not record.sources.get(name)]
     if missing:
-        yield f"this machine does not tell {', nor '.join(missing)}"
+        yield f"this machine does not report {', nor '.join(missing)}"
 
 
 def _frames(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:
@@ -287,8 +287,8 @@ def _losses(record: FidelityRecord) -> str:
         (record.interface_drops, "that were not read in time on links with a rate" + (f": {ports}" if ports else "")),
         (overflowed, "that arrived and that the sockets of sinks had no room for"),
     )
-    told = ", ".join(f"{count} {words}" for count, words in parts if count)
-    return "{:.3g} % of the frames were lost by overload of the machine" + (f" ({told})" if told else "")
+    counts = ", ".join(f"{count} {words}" for count, words in parts if count)
+    return "{:.3g} % of the frames were lost by overload of the machine" + (f" ({counts})" if counts else "")
 
 
 def _lines(record: FidelityRecord, limits: Thresholds) -> Iterator[_Check]:

@@ -103,8 +103,8 @@ def _lengths(name: str, lengths: Lengths | None) -> dict[str, Any]:
     """Losses in a row or extents of reordering; without any there is no mean and no greatest one."""
     if lengths is None:
         return {}
-    told = {f"{name}_mean": lengths.mean, f"{name}_max": lengths.max} if lengths.count else {}
-    return {f"{name}_count": lengths.count, **told}
+    values = {f"{name}_mean": lengths.mean, f"{name}_max": lengths.max} if lengths.count else {}
+    return {f"{name}_count": lengths.count, **values}
 
 
 def _counted(counts: Intervals, place: int) -> dict[str, int]:

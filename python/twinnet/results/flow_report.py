@@ -10,6 +10,7 @@ from twinnet.results.bandwidth_report import Bandwidth
 from twinnet.results.distributions import Lengths, ReorderDensity, Spread, Summary
 from twinnet.results.flow_series import Intervals, Samples, TcpInfo
 from twinnet.results.media_report import Rtp, Video, Viewing
+from twinnet.results.read_fields import read_fields
 from twinnet.results.shown import ShownInUnits, html_section, rate, size
 
 if TYPE_CHECKING:
@@ -47,15 +48,8 @@ class Pacing:
         """Return it in the form of the lab protocol, ``None`` when nothing was sent."""
         if spec is None:
             return None
-        return cls(
-            Summary.from_spec(spec.get("gap_error_ps")),
-            Summary.from_spec(spec.get("lateness_ps")),
-            spec["requested_packets_per_second"],
-            spec["achieved_packets_per_second"],
-            spec["requested_rate_bps"],
-            spec["achieved_rate_bps"],
-            bool(spec["kept_up"]),
-        )
+        gap_error, lateness = (Summary.from_spec(spec.get(name)) for name in ("gap_error_ps", "lateness_ps"))
+        return read_fields(cls, spec, gap_error=gap_error, lateness=lateness)
 
 
 @dataclass(frozen=True)
@@ -129,7 +123,7 @@ class FlowReport(ShownInUnits):
     frames_sent
         Video frames of which an RTP source sent a part.
     rtp
-        What RTP tells.
+        What RTP says.
     video
         What was seen of a program's video.
     viewing
@@ -187,35 +181,24 @@ class FlowReport(ShownInUnits):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> FlowReport:
         """Return the report in the form of the lab protocol."""
-        plain = (
-            "start_ps", "end_ps", "packets", "bytes", "lost", "reordered", "duplicates", "first_number",
-            "sequence_jumps", "delays_below_zero", "frames_sent", "jitter_rfc3550_ps",
-        )  # fmt: skip
-        return cls(
+        return read_fields(
+            cls,
+            spec,
             flow=spec.get("flow"),
             protocol=str(spec.get("protocol", "")),
             role=str(spec.get("role", "")),
             source=spec.get("from"),
             target=spec.get("to"),
-            errors=tuple(spec.get("errors") or ()),
             rtt=Summary.from_spec(spec.get("rtt_ps")),
             delay=Summary.from_spec(spec.get("delay_ps")),
             jitter_rfc4689=Summary.from_spec(spec.get("jitter_rfc4689_ps")),
             delay_variation_rfc3393=Spread.from_spec(spec.get("delay_variation_rfc3393_ps")),
             gap=Summary.from_spec(spec.get("gap_ps")),
-            loss_bursts=Lengths.from_spec(spec.get("loss_bursts")),
-            reordering_extents=Lengths.from_spec(spec.get("reordering_extents")),
-            reordering_density=ReorderDensity.from_spec(spec.get("reordering_density")),
-            samples=Samples.from_spec(spec.get("samples")),
-            pacing=Pacing.from_spec(spec.get("pacing")),
-            rtp=Rtp.from_spec(spec.get("rtp")),
+            # What the core calls so is what a viewer had; `video` is of programs.
+            video=None,
             viewing=Viewing.from_spec(spec.get("video")),
             latency_percentiles_ms=_percentiles_ms(spec.get("latency_percentiles_ps")),
-            intervals=Intervals.from_spec(spec.get("intervals")),
-            tcp_info=TcpInfo.from_spec(spec.get("tcp_info")),
-            bandwidth=Bandwidth.from_spec(spec.get("bandwidth")),
             raw=dict(spec),
-            **{name: spec.get(name) for name in plain},
         )
 
     @property
@@ -283,8 +266,8 @@ class FlowReport(ShownInUnits):
         return html_section(str(self), [self.table])
 
 
-def _percentiles_ms(told: Mapping[str, int] | None) -> dict[float, float]:
-    return {float(name): value / 1e9 for name, value in sorted((told or {}).items(), key=lambda one: float(one[0]))}
+def _percentiles_ms(spec: Mapping[str, int] | None) -> dict[float, float]:
+    return {float(name): value / 1e9 for name, value in sorted((spec or {}).items(), key=lambda one: float(one[0]))}
 
 
 @dataclass(frozen=True, repr=False)

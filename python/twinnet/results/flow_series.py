@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.results.read_fields import ReportedIfAny
+
 __all__ = ["Intervals", "Samples", "TcpInfo"]
 
 
@@ -24,14 +26,14 @@ class Intervals:
     packets
         Packets in each; empty where they are not counted.
     delays_ps, delays_min_ps, delays_max_ps
-        Mean, least and greatest one-way delay in each; ``None`` where nothing arrived, empty where packets do not tell.
+        Mean, least and greatest one-way delay in each; ``None`` where nothing arrived, empty where packets do not say.
     jitters_rfc4689_ps, jitters_rfc3550_ps
         The mean of RFC 4689's jitter in each, and RFC 3550's at its end.
     last_ps
         When the last packet of each arrived, 0 where there was none; empty where packets are not counted.
     frames, network_bytes, wire_bytes
         IP packets that carried the datagrams of each, their bytes with IP's headers, and those on an Ethernet wire;
-        empty where the receiver was not told the path's MTU.
+        empty where the receiver does not know the path's MTU.
     lost, reordered, duplicates
         Numbers that arrivals of each passed over, less those that came late in it; arrivals out of order; arrivals of a
         number that had arrived. Empty where packets have no numbers.
@@ -144,13 +146,13 @@ class TcpInfo:
 
 
 @dataclass(frozen=True)
-class Samples:
+class Samples(ReportedIfAny):
     """Every packet of a flow in the order of arrival, duplicates included.
 
     Parameters
     ----------
     sequence, arrived_ps, sent_ps, bytes
-        One entry for each packet; ``None`` where it does not tell when it was sent. `bytes` is empty for programs.
+        One entry for each packet; ``None`` where it does not say when it was sent. `bytes` is empty for programs.
     more
         Packets that came after so many as were asked for.
     jitter_ps, bandwidth_bps
@@ -165,18 +167,3 @@ class Samples:
     more: int
     jitter_ps: tuple[float | None, ...] = ()
     bandwidth_bps: tuple[float | None, ...] = ()
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any] | None) -> Samples | None:
-        """Return the packets in the form of the lab protocol, ``None`` when they were not asked for."""
-        if spec is None:
-            return None
-        return cls(
-            tuple(spec["sequence"]),
-            tuple(spec["arrived_ps"]),
-            tuple(spec["sent_ps"]),
-            tuple(spec["bytes"]),
-            int(spec["more"]),
-            tuple(spec.get("jitter_ps") or ()),
-            tuple(spec.get("bandwidth_bps") or ()),
-        )

@@ -50,7 +50,7 @@ def carried_bytes(
     """The bytes that `layer` carried for `payload_bytes` of `protocol`: an estimate, exact for packets of one size.
 
     Receivers of datagrams that know the path's MTU count packet by packet (`network_bytes` and `wire_bytes` of the
-    table `intervals`); this is for what only tells totals.
+    table `intervals`); this is for what only gives totals.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinnet.results.distributions import Spread
+from twinnet.results.read_fields import read_fields
 
 __all__ = ["Rtp", "Video", "Viewing"]
 
@@ -44,13 +45,12 @@ class Rtp:
         if spec is None:
             return None
         frames: Mapping[str, Any] = spec.get("frames") or {}
-        return cls(
-            int(spec["ssrc"]),
-            int(spec["payload_type"]),
-            int(spec["expected"]),
-            Spread.from_spec(spec.get("jitter_ps")),
-            Spread.from_spec(spec.get("bandwidth_bps")),
-            *(frames.get(name) for name in ("complete", "damaged", "lost")),
+        return read_fields(
+            cls,
+            spec,
+            jitter=Spread.from_spec(spec.get("jitter_ps")),
+            bandwidth=Spread.from_spec(spec.get("bandwidth_bps")),
+            **{f"frames_{name}": frames.get(name) for name in ("complete", "damaged", "lost")},
         )
 
 

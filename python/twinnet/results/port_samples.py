@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from twinnet.results.read_fields import Reported
 from twinnet.results.shown import ShownInUnits, html_section
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DROP_REASONS", "PortSamples", "PortSeries"]
+__all__ = ["DROP_COUNTERS", "DROP_REASONS", "PortSamples", "PortSeries"]
 
 DROP_REASONS = ("overlimit", "early", "unclassified", "down", "oversize", "unfragmentable", "loss", "loop")
 """The reasons for which frames are dropped: `overlimit`, `early` and `unclassified` by the queue, `down` for the
 link, `oversize` for its MTU, `unfragmentable` by a tunnel, `loss` on the line, `loop` on arrival, after too many
 switches."""
 
-_DROP_COLUMNS = {reason: f"dropped_{reason}" for reason in DROP_REASONS} | {"loss": "lost"}
+DROP_COUNTERS = {reason: f"dropped_{reason}" for reason in DROP_REASONS} | {"loss": "lost"}
+"""The counters of a port by reason, as the lab protocol names them."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,13 @@ class PortSeries:
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> PortSeries:
         """Return the series in the form of the lab protocol."""
-        dropped = {reason: tuple(spec[column]) for reason, column in _DROP_COLUMNS.items()}
+        dropped = {reason: tuple(spec[column]) for reason, column in DROP_COUNTERS.items()}
         plain = {name: tuple(spec[name]) for name in cls.__dataclass_fields__ if name != "dropped"}
         return cls(dropped=dropped, **plain)
 
 
 @dataclass(frozen=True, repr=False)
-class PortSamples(ShownInUnits):
+class PortSamples(Reported, ShownInUnits):
     """The counts of a sampler.
 
     Parameters
@@ -81,12 +83,6 @@ class PortSamples(ShownInUnits):
     start_ps: int
     full: bool
     ports: Mapping[str, PortSeries]
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> PortSamples:
-        """Return the samples in the form of the lab protocol."""
-        ports = {name: PortSeries.from_spec(series) for name, series in spec["ports"].items()}
-        return cls(int(spec["interval_ps"]), int(spec["start_ps"]), bool(spec["full"]), ports)
 
     def __getitem__(self, interface: str) -> PortSeries:
         """Return the series of the port `interface`; raises `KeyError` when it is not sampled."""

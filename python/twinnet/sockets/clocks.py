@@ -42,7 +42,7 @@ class ClockComparison:
 
     @classmethod
     def from_report(cls, flow: FlowReport) -> ClockComparison | None:
-        """Return what a report tells, ``None`` when no clock answered."""
+        """Return what a report says, ``None`` when no clock answered."""
         found: dict[str, Any] | None = flow.raw.get("clock")
         if found is None:
             return None
@@ -79,7 +79,7 @@ class ToldFlow:
 
     @classmethod
     def from_report(cls, source: FlowReport, port: int, ended: bool) -> ToldFlow | None:
-        """Return what a source's report tells, ``None`` before it has begun."""
+        """Return what a source's report says, ``None`` before it has begun."""
         if source.flow is None or source.source is None:
             return None
         return cls(source.flow, int(source.source.rpartition(":")[2]), port, source.packets if ended else None)

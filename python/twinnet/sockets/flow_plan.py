@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, cast
 from twinnet.errors import BadFile, BadValue, UsageError, did_you_mean
 from twinnet.ranges import moment_ps
 from twinnet.settings import settings_of
+from twinnet.sockets.addresses import address_of
 from twinnet.sockets.machine import HERE
 from twinnet.traffic.app import App
 from twinnet.traffic.kinds import SOURCES
@@ -64,7 +63,7 @@ def planned_flow(settings: Mapping[str, Any], number: int, family: int = 0) -> P
         raise BadValue(f"the protocol {protocol!r} is not known; allowed are {', '.join(SOURCES)}")
     if "to" not in rest:
         raise BadValue("a flow needs a receiver", "give to: an address or the name of a machine")
-    to = _address(str(rest.pop("to")), family)
+    to = address_of("receiver", str(rest.pop("to")), family)
     source = SOURCES[protocol]
     allowed = settings_of(source)
     for name in rest:
@@ -118,17 +117,3 @@ def read_flows(path: Path, family: int = 0) -> list[PlannedFlow]:
         except UsageError as error:
             raise BadFile(f"{path}, flow {number}: {error}") from None
     return found
-
-
-def _address(name: str, family: int) -> str:
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        pass
-    try:
-        found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
-    except UnicodeError:
-        raise BadValue(f"the receiver {name!r} is not known: it is no name of a host", "give its address") from None
-    except OSError as error:
-        raise BadValue(f"the receiver {name!r} is not known: {error.strerror}", "give its address") from None
-    return str(found[0][4][0])

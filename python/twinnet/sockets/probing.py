@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from twinnet.errors import BadValue, LabError
 from twinnet.results.flow_report import FlowReport
+from twinnet.sockets.addresses import address_of
 from twinnet.sockets.machine import HERE, Machine, Processor
 from twinnet.traffic.app import App
 from twinnet.traffic.bandwidth import BANDWIDTH_PORT, Probes, bandwidth_listener
+from twinnet.traffic.estimator import Estimator, hand_to_the_core
 from twinnet.units import Rate, duration_ps
 
 __all__ = ["Probed", "listen_for_probes", "probe"]
@@ -40,24 +41,27 @@ class Probed:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons to doubt the estimate that come from this machine or the listener's."""
-        told = self.report.bandwidth
-        if told is None:
+        estimate = self.report.bandwidth
+        if estimate is None:
             return ()
         found: list[str] = []
-        if told.interruptions > 0.01 * max(told.probe_packets, 1):
-            found.append(f"the sender lost its processor in {told.interruptions} of {told.probe_packets} gaps")
-        if told.least_generated_share is not None and (told.generated_share or 0.0) < 0.95:
-            found.append(f"trains were sent at {100 * (told.generated_share or 0):.1f} % of the rates asked for")
-        if told.trains and told.batched_trains > 0.2 * told.trains:
-            found.append(f"{told.batched_trains} of {told.trains} trains arrived in batches (interrupt coalescence)")
-        if told.overflowed:
-            found.append(f"the listener's host threw {told.overflowed} datagrams away")
-        if told.clock_steps:
-            found.append(f"a clock was set during {told.clock_steps} trains")
+        if estimate.interruptions > 0.01 * max(estimate.probe_packets, 1):
+            found.append(f"the sender lost its processor in {estimate.interruptions} of {estimate.probe_packets} gaps")
+        if estimate.least_generated_share is not None and (estimate.generated_share or 0.0) < 0.95:
+            found.append(f"trains were sent at {100 * (estimate.generated_share or 0):.1f} % of the rates asked for")
+        if estimate.trains and estimate.batched_trains > 0.2 * estimate.trains:
+            batched = f"{estimate.batched_trains} of {estimate.trains} trains"
+            found.append(f"{batched} arrived in batches (interrupt coalescence)")
+        if estimate.overflowed:
+            found.append(f"the listener's host threw {estimate.overflowed} datagrams away")
+        if estimate.clock_steps:
+            found.append(f"a clock was set during {estimate.clock_steps} trains")
         return tuple(found)
 
 
-def probe(to: str, method: str = "hybrid", probes: Probes = _USUAL_PROBES, *, seed: int = 1, family: int = 0) -> Probed:
+def probe(
+    to: str, method: str | type[Estimator] = "hybrid", probes: Probes = _USUAL_PROBES, *, seed: int = 1, family: int = 0
+) -> Probed:
     """Estimate the available bandwidth to the listener at `to`, a name or an address.
 
     Parameters
@@ -65,7 +69,7 @@ def probe(to: str, method: str = "hybrid", probes: Probes = _USUAL_PROBES, *, se
     to
         The listener's host.
     method
-        One of :data:`twinnet.bandwidth.METHODS`.
+        One of :data:`twinnet.bandwidth.METHODS`, or a class derived from `twinnet.Estimator`.
     probes
         The settings of the estimate.
     seed
@@ -78,7 +82,9 @@ def probe(to: str, method: str = "hybrid", probes: Probes = _USUAL_PROBES, *, se
     BadValue
         The name is not known, or a setting is not allowed.
     """
-    app = App(HERE, "bandwidth_prober", {**probes.prober_fields(_address(to, family), method), "flow": 1})
+    app = App(HERE, "bandwidth_prober", {**probes.prober_fields(address_of("listener", to, family), method), "flow": 1})
+    if code := app.fields["method"].get("code"):
+        hand_to_the_core(code)
     with Machine() as machine:
         number = machine.start(app, seed=seed)
         try:
@@ -123,9 +129,9 @@ def listen_for_probes(
         number = machine.start(bandwidth_listener(HERE, port=port, most_rate=most_rate, allow=allow))
         first = machine.reports([number])[0]
         if first.finished:
-            told = "; ".join(error for flow in first.flows for error in flow.errors)
+            errors = "; ".join(error for flow in first.flows for error in flow.errors)
             raise LabError(
-                f"UDP port {port} cannot be used: {told}",
+                f"UDP port {port} cannot be used: {errors}",
                 f"end what uses it (ss -lnp sport = :{port}), or choose another port",
                 "PortNotUsable",
             )
@@ -139,17 +145,3 @@ def listen_for_probes(
         machine.stop(number)
         machine.wait([number])
         return machine.reports([number])[0].flows[0]
-
-
-def _address(name: str, family: int) -> str:
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        pass
-    try:
-        found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
-    except UnicodeError:
-        raise BadValue(f"the listener {name!r} is not known: it is no name of a host", "give its address") from None
-    except OSError as error:
-        raise BadValue(f"the listener {name!r} is not known: {error.strerror}", "give its address") from None
-    return str(found[0][4][0])

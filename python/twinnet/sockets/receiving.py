@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twinnet.errors import LabError
-from twinnet.results.flow_report import FlowReport
+from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.sockets.clocks import ClockComparison, clock_server
 from twinnet.sockets.delays import without_delays
 from twinnet.sockets.machine import HERE, Machine
@@ -32,7 +32,7 @@ class ReceivedFlow:
     report
         What the sink measured; without one-way delay if the sender's clock is not known.
     clock
-        How the sender's clock compares, where it told for this flow.
+        How the sender's clock compares, where it says so for this flow.
     sent
         How many packets the sender says that it sent; ``None`` where it does not, or before the flow's end: what was
         lost after the last arrival is not known then.
@@ -115,7 +115,12 @@ def receive(
             machine.stop(number)
         machine.wait(numbers)
         reports = machine.reports(numbers)
-    told = _told(reports[-1].flows) if clock_port is not None else {}
+    return _received(sinks, reports, clock_port is not None)
+
+
+def _received(sinks: Sequence[tuple[int, App]], reports: Sequence[AppReport], with_clock: bool) -> Received:
+    """Every flow of the sinks' `reports`, and those of which nothing arrived but word by the clock's port, the last."""
+    rows = _announced(reports[-1].flows) if with_clock else {}
     found: list[ReceivedFlow] = []
     errors: list[str] = []
     for (port, _), report in zip(sinks, reports, strict=True):
@@ -125,19 +130,19 @@ def receive(
             if flow.source is None:
                 errors += [f"port {port}: {error}" for error in flow.errors]
                 continue
-            found.append(_judged(port, flow, told.pop((flow.source, flow.flow), None)))
+            found.append(_judged(port, flow, rows.pop((flow.source, flow.flow), None)))
     protocols = {port: app.kind.partition("_")[0] for port, app in sinks if app.kind in ("udp_sink", "rtp_sink")}
-    found += [flow for row in told.values() if (flow := _nothing_arrived(row, protocols)) is not None]
+    found += [flow for row in rows.values() if (flow := _nothing_arrived(row, protocols)) is not None]
     return Received(found, errors)
 
 
-def _judged(port: int, flow: FlowReport, told: FlowReport | None) -> ReceivedFlow:
+def _judged(port: int, flow: FlowReport, sender: FlowReport | None) -> ReceivedFlow:
     """Count as lost all that the sender says that it sent and that did not arrive, and leave out one-way delays that
     rest on two clocks which were not compared for this flow."""
-    sent = told.packets if told is not None and flow.lost is not None else None
+    sent = sender.packets if sender is not None and flow.lost is not None else None
     if sent is not None:
         flow = FlowReport.from_spec({**flow.raw, "lost": max(0, sent - (flow.packets or 0))})
-    judged = ReceivedFlow(port, flow, ClockComparison.from_report(told) if told is not None else None, sent)
+    judged = ReceivedFlow(port, flow, ClockComparison.from_report(sender) if sender is not None else None, sent)
     if judged.delay_known or flow.delay is None:
         return judged
     return replace(judged, report=FlowReport.from_spec(without_delays(flow.raw)))
@@ -146,10 +151,10 @@ def _judged(port: int, flow: FlowReport, told: FlowReport | None) -> ReceivedFlo
 def _check_open(machine: Machine, sinks: Sequence[tuple[int, App]], numbers: Sequence[int]) -> None:
     for (port, app), report in zip(sinks, machine.reports(numbers), strict=True):
         if report.finished:
-            told = "; ".join(error for flow in report.flows for error in flow.errors)
+            errors = "; ".join(error for flow in report.flows for error in flow.errors)
             kind = app.kind.partition("_")[0].upper()
             raise LabError(
-                f"{kind} port {port} cannot be used: {told}",
+                f"{kind} port {port} cannot be used: {errors}",
                 f"end what uses it (ss -lnp sport = :{port}), or choose another port",
                 "PortNotUsable",
             )
@@ -171,17 +176,17 @@ def _wait(machine: Machine, numbers: Sequence[int], duration: str | None, idle: 
             return
 
 
-def _told(rows: Sequence[FlowReport]) -> dict[tuple[str, int | None], FlowReport]:
+def _announced(rows: Sequence[FlowReport]) -> dict[tuple[str, int | None], FlowReport]:
     """Return the senders' reports by the flow's sender and number. They include what the senders found of their
     clocks: a comparison holds only for the flows that it was made for, not for other traffic from that address."""
     return {(row.source, row.flow): row for row in rows if row.source is not None and row.flow is not None}
 
 
-def _nothing_arrived(told: FlowReport, protocols: Mapping[int, str]) -> ReceivedFlow | None:
+def _nothing_arrived(sender: FlowReport, protocols: Mapping[int, str]) -> ReceivedFlow | None:
     """A flow that was sent to one of our ports and of which nothing came."""
-    port = int((told.target or ":0").rpartition(":")[2])
-    if not told.packets or port not in protocols:
+    port = int((sender.target or ":0").rpartition(":")[2])
+    if not sender.packets or port not in protocols:
         return None
-    spec = {"flow": told.flow, "from": told.source, "protocol": protocols[port], "role": "sink", "bytes": 0}
-    spec |= {"packets": 0, "lost": told.packets, "errors": ["nothing of this flow arrived"]}
-    return ReceivedFlow(port, FlowReport.from_spec(spec), ClockComparison.from_report(told), told.packets)
+    spec = {"flow": sender.flow, "from": sender.source, "protocol": protocols[port], "role": "sink", "bytes": 0}
+    spec |= {"packets": 0, "lost": sender.packets, "errors": ["nothing of this flow arrived"]}
+    return ReceivedFlow(port, FlowReport.from_spec(spec), ClockComparison.from_report(sender), sender.packets)

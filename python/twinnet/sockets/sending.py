@@ -1,4 +1,4 @@
-"""Sends flows on real sockets of this machine and tells how well that went."""
+"""Sends flows on real sockets of this machine and says how well that went."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SentFlow:
     clock
         The comparison with the receiver's clock, if requested; ``None`` without an answer.
     unheard
-        Whether nothing told that anybody receives the flow, although the receiver was asked: UDP has no answers.
+        Whether nothing says that anybody receives the flow, although the receiver was asked: UDP has no answers.
     """
 
     protocol: str
@@ -102,7 +102,7 @@ def send(plan: Sequence[PlannedFlow], *, seed: int = 1, clock_port: int | None =
         interrupted = False
         try:
             if clocks and not machine.wait(numbers, begin_ps + _SETTLE_PS):
-                # Now, for a receiver that ends before the flows do; those that begin later are told of at the end.
+                # Now, for a receiver that ends before the flows do; those that begin later are announced at the end.
                 _tell(machine, plan, numbers, clocks, clock_port, ended=False)
             machine.wait(numbers)
         except KeyboardInterrupt:
@@ -145,9 +145,9 @@ def _tell(
         to = _receiver(flow)
         if flow.protocol not in _STAMPED or to not in flows:
             continue
-        told = ToldFlow.from_report(_only_row(report), int(flow.app.fields["port"]), ended)
-        if told is not None:
-            flows[to].append(told)
+        sent = ToldFlow.from_report(_only_row(report), int(flow.app.fields["port"]), ended)
+        if sent is not None:
+            flows[to].append(sent)
     for to, found in flows.items():
         if found and port is not None:
             tell_flows(machine, to, found, port)

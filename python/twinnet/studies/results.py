@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 from rich.console import Console
 
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.report.chosen import chosen_figure, figure_titles
+from twinnet.report.design import Choice
 from twinnet.report.drawn import matplotlib_figure
-from twinnet.report.panels import Figure, figures_of
 from twinnet.report.summary import (
     answer,
     answer_in_words,
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyComparison", "StudyResults"]
 
+_MM_OF_AN_INCH = 25.4
+
 
 class StudyResults:
     """The results of a study's runs, from :func:`twinnet.studies.run` or :func:`twinnet.results.load`.
 
     Tables are polars tables. Quantities are in bit/s, s and shares of 1, or in the unit that the column's name or the
-    column ``unit`` tells; :meth:`columns` lists them, and docs/reference/results.md says what each means. In a notebook
+    column ``unit`` names; :meth:`columns` lists them, and docs/reference/results.md says what each means. In a notebook
     the object shows its answer.
     """
 
@@ -205,28 +208,68 @@ class StudyResults:
             raise BadValue(f"a run has no table {name!r}", did_you_mean(name, allowed))
 
     @cached_property
-    def _figures(self) -> dict[str, Figure]:
-        return {one.name: one for one in figures_of(self._analysis)}
-
-    @property
     def figures(self) -> tuple[str, ...]:
-        """The names of the figures that :meth:`figure` draws: one for each throughput."""
-        return tuple(self._figures)
+        """The names of the figures that :meth:`figure` draws: throughputs over time by the measurement's name, then
+        ``levels-NAME``, ``distribution-NAME``, ``values-NAME`` and ``published-NAME``, where there is one."""
+        return tuple(figure_titles(self._analysis))
 
-    def figure(self, name: str | None = None) -> MatplotlibFigure:
+    def figure(
+        self,
+        name: str | None = None,
+        *,
+        axis: str | None = None,
+        colour: str | None = None,
+        panels: Sequence[str] | None = None,
+        where: Mapping[str, Sequence[str]] | None = None,
+        log: bool | None = None,
+        order: Literal["file", "value"] = "file",
+        kind: Literal["dots", "grid"] | None = None,
+        size_mm: tuple[float, float] | None = None,
+        columns: int | None = None,
+    ) -> MatplotlibFigure:
         """Return a figure as a matplotlib figure, which a notebook shows and ``savefig`` stores.
+
+        What you leave out follows from the design of the study: the factor that its answer is about stands on the axis,
+        the next has colours, the others make panels.
 
         Parameters
         ----------
         name
             One of :attr:`figures`; default: the first.
+        axis, colour, panels
+            Factors, or ``label`` for kinds of traffic, ports or flows; ``colour="none"`` for no colours.
+        where
+            The levels that are shown, by factor; of ``label`` too.
+        log
+            Whether the axis of values is logarithmic; default: where values differ by more than ten.
+        order
+            Of the levels on the axis: ``"file"``, that of the study, or ``"value"``, by what was measured.
+        kind
+            ``"dots"`` or ``"grid"``, a grid of numbers; default: by how many there are.
+        size_mm
+            Width and height; default: those of a column or a page of a paper, and as high as needed.
+        columns
+            How many panels stand beside each other.
+
+        Raises
+        ------
+        BadValue
+            There is no such figure, factor or level, or what is chosen has no meaning for the figure.
         """
-        if not self._figures:
-            raise BadValue(f"{self.study} measures nothing over time, so there is no figure", "look at .means")
-        chosen = next(iter(self._figures)) if name is None else name
-        if chosen not in self._figures:
-            raise BadValue(f"there is no figure {chosen!r}", did_you_mean(chosen, self._figures))
-        return matplotlib_figure(self._figures[chosen])
+        if name is None and not self.figures:
+            raise BadValue(f"{self.study} has no figure: nothing was measured", "look at .failures")
+        chosen = Choice(
+            axis,
+            colour,
+            None if panels is None else tuple(panels),
+            {factor: tuple(levels) for factor, levels in (where or {}).items()},
+            log,
+            order,
+            kind,
+        )
+        made = chosen_figure(self._analysis, self.figures[0] if name is None else name, chosen)
+        size = None if size_mm is None else (size_mm[0] / _MM_OF_AN_INCH, size_mm[1] / _MM_OF_AN_INCH)
+        return matplotlib_figure(made, size, columns)
 
     def compare(self, other: StudyResults) -> StudyComparison:
         """Return every mean that both results have, with the difference: `other` less these."""
@@ -238,7 +281,7 @@ class StudyResults:
         return write_report(self._analysis, Path(folder) if folder is not None else self.folder / "report")
 
     def __str__(self) -> str:
-        """Return what ``twinnet run`` tells: verdicts, means with units and intervals, fidelity."""
+        """Return what ``twinnet run`` says: verdicts, means with units and intervals, fidelity."""
         return _printed(lambda console: print_summary(self._analysis, console))
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from twinnet.report.progress import SilentObserver, observer_on
 from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
 from twinnet.study.campaign import Campaign
-from twinnet.study.resolution import built_in_studies
+from twinnet.study.named_studies import named_studies
 from twinnet.study.runner import Outcome
 from twinnet.study.store import ResultStore
 
@@ -28,14 +28,14 @@ class StudyFailed(TwinnetError):
 
 
 def names() -> list[str]:
-    """Return the names of the built-in studies.
+    """Return the names of the built-in studies, and of those that other packages bring.
 
     Examples
     --------
     >>> "mtu-sweep" in names()
     True
     """
-    return sorted(built_in_studies())
+    return sorted(named_studies())
 
 
 def run(

@@ -14,22 +14,31 @@ import numpy as np
 
 from twinnet.results.series import Band, band
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
+from twinnet.study.contrast import is_exact
 from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.judgement import judged_again
+from twinnet.study.kept_tables import KeptTables
 from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
 from twinnet.study.plan import PlannedRun, plan_study
-from twinnet.study.predicate import Aggregate, Side, aggregate_of
-from twinnet.study.published_results import PublishedResult
+from twinnet.study.predicate import SHARE_UNIT, Aggregate, Side, aggregate_of, is_under
+from twinnet.study.published_results import PublishedResult, published_result
 from twinnet.study.resolution import Study
-from twinnet.study.run_quantities import KeptTables, RunTables
+from twinnet.study.run_quantities import RunTables
 from twinnet.study.specification import StudySpecification, Traffic
 from twinnet.study.store import ResultStore, StoredRun
-from twinnet.study.verdict import StatementResult, evaluate_side, judge
+from twinnet.study.verdict import StatementResult, judge
+from twinnet.study.what_varies import nothing_varies
 from twinnet.study.window import WARM_UP, is_span
 
 __all__ = ["Analysis", "Difference", "PhaseMean", "PublishedResult", "SeriesBand", "analyse"]
 
 _PS_PER_SECOND = 1e12
+_ONLY_TIES = (
+    "Nothing in this study is random: repetitions differ only by which of two frames goes first that arrive at one "
+    "moment, and intervals speak of that alone."
+)
+_NEXT_TO_NOTHING = 0.01
+"""A difference that a factor is asked about makes more than that of something."""
 _USUAL_ORDER = ("udp", "rtp", "tcp", "http", "icmp")
 
 Levels = Mapping[str, str]
@@ -254,11 +263,10 @@ class Analysis:
         ]
         checks = self.study.checks().values()
         sides = [side for check in checks for one in check for side in (one.left, one.right, one.margin)]
-        sides += [measured for measured, _, _ in self.study.published_sides()]
+        sides += [side for one in self.study.published_sides() for side in (one.measured, one.over)]
         claimed = [term.aggregate for side in sides for term in side if term.aggregate is not None]
         for run in self.used:
-            levels = run.run.levels
-            chosen = (one for one in claimed if all(levels.get(name) == level for name, level in one.levels))
+            chosen = (one for one in claimed if is_under(run.run.levels, dict(one.levels)))
             for aggregate in itertools.chain(means, chosen):
                 with suppress(LookupError):
                     run.value(aggregate)
@@ -341,7 +349,7 @@ class Analysis:
     @cached_property
     def silent(self) -> list[str]:
         """Sentences about measurements of which no run has a value, and factors whose levels change nothing."""
-        told: list[str] = []
+        said: list[str] = []
         seen = {one.measurement for one in self.means}
         for name in self.specification.measurements if self.used else ():
             if name not in seen:
@@ -350,12 +358,20 @@ class Analysis:
                     reason = "its traffic was not seen"
                 except LookupError as error:
                     reason = str(error.args[0])
-                told.append(f"No run has a value of {name}: {reason}.")
-        idle = [name for name in self.specification.factors if self._is_idle(name)]
-        return [
-            *told,
-            *(f"No run differs between the levels of {name}: what they change has no effect." for name in idle),
-        ]
+                said.append(f"No run has a value of {name}: {reason}.")
+        repeated = (runs for levels in self.combinations if len(runs := self.runs_at(levels)) > 1)
+        if nothing_varies(self.planned) and not all(map(is_exact, repeated)):
+            said.append(_ONLY_TIES)
+        for name in self.specification.factors:
+            if self._is_idle(name):
+                said.append(f"No run differs between the levels of {name}: what they change has no effect.")
+            elif (most := self._most_apart(name)) < _NEXT_TO_NOTHING:
+                by = f" by more than {most * 100:.2g} %" if most else ""
+                said.append(
+                    f"Between the levels of {name} nothing that is measured differs{by} in any repetition: "
+                    "check that what they change lies on the way of the traffic."
+                )
+        return said
 
     def _is_idle(self, factor: str) -> bool:
         """True if runs on the virtual clock that differ in `factor` alone counted the same, every one."""
@@ -371,6 +387,26 @@ class Analysis:
                 if first.fingerprint != run.fingerprint:
                     return False
         return compared > 0
+
+    def _most_apart(self, factor: str) -> float:
+        """By how much a measured value differs at most between runs on the virtual clock that differ in `factor` and
+        seed alone, relative to the greater one; infinite on other clocks, and where some of them have no value.
+
+        Seeds break ties between frames that arrive at one moment, so such runs are rarely equal throughout."""
+        levels = self.specification.levels_run()[factor]
+        if self.specification.clock != "virtual" or len(levels) < 2:
+            return math.inf
+        alike: dict[tuple[object, ...], list[tuple[float, ...]]] = {}
+        for one in self.means:
+            others = tuple(sorted((name, level) for name, level in one.levels.items() if name != factor))
+            alike.setdefault((one.measurement, one.label, one.phase, others), []).append(one.samples)
+        most = 0.0 if alike else math.inf
+        for samples in alike.values():
+            if len(samples) < len(levels) or len(set(map(len, samples))) > 1 or not np.isfinite(samples).all():
+                return math.inf
+            greatest = np.abs(samples).max(axis=0)
+            most = max(most, float((np.ptp(samples, axis=0) / np.where(greatest > 0, greatest, 1.0)).max()))
+        return most
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -414,14 +450,9 @@ class Analysis:
         found: list[PublishedResult] = []
         if self.makes_no_claims:
             return found
-        for one, (measured, value, deviation) in zip(self.study.published(), self.study.published_sides(), strict=True):
-            wanted, spread = (sum(term.factor for term in side) for side in (value, deviation))
-            spread, unit = spread if deviation else math.nan, self.unit_of(measured)
-            try:
-                seen = evaluate_side(measured, self.used, self.specification.confidence)
-                found.append(PublishedResult(one, wanted, spread, seen.interval, seen.runs, unit))
-            except LookupError as error:
-                found.append(PublishedResult(one, wanted, spread, None, 0, unit, str(error.args[0])))
+        for one, sides in zip(self.study.published(), self.study.published_sides(), strict=True):
+            unit = SHARE_UNIT if sides.over else self.unit_of(sides.measured)
+            found.append(published_result(one, sides, unit, self.used, self.specification.confidence))
         return found
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from twinnet.deliveries import DeliveryTrace
 from twinnet.errors import BadFile
+from twinnet.study.own_clip import bring_clip
 from twinnet.traffic.files import parse_frame_sizes, parse_trace
 
 __all__ = ["FILES_OF_TRAFFIC", "Beside"]
@@ -64,6 +66,14 @@ class Beside(Mapping[str, str]):
     def __len__(self) -> int:
         """Return the number of files that were read."""
         return len(self._texts)
+
+    def clip(self, given: str) -> str:
+        """Return the name by which runs know the clip `given`, a file beside the study's or a path; raises `ValueError`
+        with the reason where there is none."""
+        if self._read is None:
+            raise ValueError("a study that stands in no folder has no files beside it")
+        known, self._texts[Path(given).name] = bring_clip(given, self._read)
+        return known
 
     def entries(self, key: str, name: str) -> list[Any]:
         """Return the entries of the file `name` for the key `key`; raises `ValueError` with the place of

@@ -16,13 +16,17 @@ from typing import Literal
 
 from twinnet.errors import BadValue
 from twinnet.study.analysis import Analysis
+from twinnet.study.bodies import of_models, with_programs
 from twinnet.study.congestion_control import for_this_machine
 from twinnet.study.execute import LabExecutor
+from twinnet.study.filled_ports import StudyLoads
 from twinnet.study.fitting import fitting_size, trial_by
 from twinnet.study.forecast import forecast_here
 from twinnet.study.levels_here import with_levels_here
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.policy_layout import write_policy_layouts
+from twinnet.study.progress_file import told_in
+from twinnet.study.queues_in_words import queues_set_in_vain, sets_queues
 from twinnet.study.resolution import Study, load_study
 from twinnet.study.runner import Executor, Observer, Outcome, Places, run_plan
 from twinnet.study.shard import PartOfPlan
@@ -59,9 +63,11 @@ class Campaign:
     elsewhere
         Whether the runs are made on other machines.
     tell
-        Is told what the user is to know before runs begin.
+        Gets what the user is to know before runs begin.
     part
         The shard of the plan that is made; default: all of it.
+    models
+        Of a twin with programs: the study with model hosts, which is made on the virtual clock too.
     """
 
     study: Study
@@ -71,6 +77,7 @@ class Campaign:
     elsewhere: bool = False
     tell: Tell = _silent
     part: PartOfPlan | None = None
+    models: Study | None = None
 
     @classmethod
     def read(
@@ -89,6 +96,7 @@ class Campaign:
         fabric_threads: int | Literal["auto"] | None = None,
         tell: Tell = _silent,
         trial: bool = True,
+        traces: Path | None = None,
     ) -> Campaign:
         """Read the study `name` with changes, and fit it to this machine where its runs are made here.
 
@@ -110,7 +118,7 @@ class Campaign:
                 f"{'a cluster is' if elsewhere else 'more than one job is'} asked for with the real clock",
                 "leave it out: the machines of the study make one run at a time",
             )
-        executor = LabExecutor(interface, fabric_threads)
+        executor = LabExecutor(interface, fabric_threads, traces)
         if study.specification.clock == "wall" and not elsewhere:
             if preset is None and study.specification.wall_presets:
                 tried = trial_by(executor) if trial else None
@@ -131,9 +139,11 @@ class Campaign:
         repetitions: int | None = None,
         jobs: int = 1,
         with_real: bool = False,
+        with_models: bool = False,
         tell: Tell = _silent,
     ) -> Campaign:
-        """Read the study `name` for both clocks, each of which is given what real hosts have here.
+        """Read the study `name` for both clocks, each of which is given what real hosts have here; `with_models` with
+        programs for its traffic, and for a third time with model hosts.
 
         Raises
         ------
@@ -141,16 +151,28 @@ class Campaign:
             As :meth:`read` says.
         """
         changes = {**(settings or {}), **({} if repetitions is None else {"repetitions": str(repetitions)})}
-        study = _on_this_machine(load_study(os.fspath(name), changes, preset), tell)
+        loaded = load_study(os.fspath(name), changes, preset)
+        study = _on_this_machine(with_programs(loaded) if with_models else loaded, tell)
         executor = LabExecutor()
         for clock in _twin_clocks(with_real):
             executor.check(study_on(study, clock).specification)
-        return cls(study, executor, out / study.name, jobs, tell=tell)
+        models = of_models(study) if with_models else None
+        if with_models and models is None:
+            raise BadValue(
+                f"the study {study.name} has traffic by programs that no parameter changes to apps",
+                "leave --models away",
+            )
+        return cls(study, executor, out / study.name, jobs, tell=tell, models=models)
 
     @cached_property
     def whole(self) -> list[PlannedRun]:
         """All runs of the study."""
         return plan_study(self.study)
+
+    @cached_property
+    def loads(self) -> StudyLoads:
+        """What the traffic of all runs asks of the ports."""
+        return StudyLoads.of(self.whole)
 
     @property
     def plan(self) -> list[PlannedRun]:
@@ -162,12 +184,10 @@ class Campaign:
         """Where results are kept."""
         return ResultStore(self.folder)
 
-    def expected_s(self, places: int | None = None, of: Sequence[PlannedRun] | None = None) -> float:
-        """About how long it takes, in seconds, to make the runs `of` its plan, `places` side by side; default: all of
-        them, its jobs."""
-        plan = self.plan if of is None else of
-        side_by_side = max(1, min(places if places is not None else self.jobs, len(plan)))
-        return sum(self.executor.expected_s(run) for run in plan) / side_by_side
+    def expected_s(self, places: int | None = None) -> float:
+        """About how long it takes, in seconds, to make its runs, `places` side by side; default: its jobs."""
+        side_by_side = max(1, min(places if places is not None else self.jobs, len(self.plan)))
+        return sum(self.executor.expected_s(run) for run in self.plan) / side_by_side
 
     def make(self, observer: Observer, places: Places | None = None, again: CompareAgain | None = None) -> Outcome:
         """Make the runs that the store lacks, here or at `places`; `again` then makes some of them a second time.
@@ -180,6 +200,7 @@ class Campaign:
         self.store.write_study(self.study)
         if self.part is None:
             write_policy_layouts(self.study, self.folder / "layout")
+        self._warn()
         outcome = self._make(observer, places)
         if again is not None and not outcome.interrupted:
             outcome.made_again = again(self.plan, outcome.finished)
@@ -195,6 +216,12 @@ class Campaign:
         """
         outcomes: list[Outcome] = []
         self.store.write_study(study_on(self.study, "wall"), twin=True)
+        self._warn()
+        if self.models is not None:
+            with observing("virtual") as observer:
+                outcomes.append(replace(self, study=self.models)._make(observer, None))
+            if outcomes[-1].interrupted:
+                return outcomes
         for clock in _twin_clocks(with_real):
             with observing(clock) as observer:
                 outcomes.append(self.on(clock)._make(observer, None))
@@ -210,17 +237,24 @@ class Campaign:
     def twin_expected_s(self, with_real: bool = False) -> tuple[int, float]:
         """The number of runs on all clocks of a twin, and about how long they take, in seconds."""
         each = [self.on(clock) for clock in _twin_clocks(with_real)]
+        each += [] if self.models is None else [replace(self, study=self.models)]
         return sum(len(one.plan) for one in each), sum(one.expected_s() for one in each)
 
     def analysis(self, with_invalid: bool = False) -> Analysis:
         """What the runs in the store come to."""
         return Analysis(self.study, self.store, with_invalid)
 
+    def _warn(self) -> None:
+        if sets_queues(self.study):
+            for warning in queues_set_in_vain(self.study, self.loads):
+                self.tell(warning)
+
     def _make(self, observer: Observer, places: Places | None) -> Outcome:
         forecast = None
         if self.study.specification.clock == "wall" and not self.elsewhere:
             forecast = forecast_here(self.study, self.plan, self.store, self.jobs, self.tell)
-        return run_plan(self.plan, self.store, self.executor, observer, self.jobs, forecast, places)
+        with told_in(self.folder, observer) as telling:
+            return run_plan(self.plan, self.store, self.executor, telling, self.jobs, forecast, places)
 
 
 def _twin_clocks(with_real: bool) -> tuple[Clock, ...]:
@@ -228,9 +262,9 @@ def _twin_clocks(with_real: bool) -> tuple[Clock, ...]:
 
 
 def _on_this_machine(study: Study, tell: Tell) -> Study:
-    """`study` as real hosts can run it here; tells when that changes it."""
+    """`study` as real hosts can run it here; says when that changes it."""
     for adapt in (for_this_machine, with_levels_here):
-        study, told = adapt(study)
-        if told:
-            tell(told)
+        study, sentence = adapt(study)
+        if sentence:
+            tell(sentence)
     return study

@@ -55,7 +55,7 @@ _OFFERED_FRAMES = 4950
 sends several datagrams at once."""
 _LENGTH_S = 0.15
 _LEAD_S = 0.15
-"""For as long the senders are told beforehand when to begin, all at one moment."""
+"""For as long the senders know beforehand when to begin, all at one moment."""
 _DRAIN_S = 0.03
 _LEAST_CARRIED = 0.995
 """Of what was offered: a sender that was late gives a few up at its end."""
@@ -109,12 +109,12 @@ class Capacity:
         """Return what :meth:`to_record` wrote; ``None`` for anything else that a file holds."""
         if not isinstance(record, dict):
             return None
-        told = cast(dict[str, Any], record)
+        fields = cast(dict[str, Any], record)
         try:
-            measured = datetime.fromisoformat(told["measured"])
-            small, large = int(told["small_frames_per_second"]), int(told["large_frames_per_second"])
-            known = told["format"] == _FORMAT and measured.tzinfo is not None and min(small, large) >= 0
-            return cls(small, large, dict(told["machine"]), measured) if known else None
+            measured = datetime.fromisoformat(fields["measured"])
+            small, large = int(fields["small_frames_per_second"]), int(fields["large_frames_per_second"])
+            known = fields["format"] == _FORMAT and measured.tzinfo is not None and min(small, large) >= 0
+            return cls(small, large, dict(fields["machine"]), measured) if known else None
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -165,7 +165,7 @@ def capacity_here(tell: Callable[[str], None]) -> Capacity | None:
     Returns
     -------
     Capacity
-        ``None`` when no lab can start here; a run that is made then tells why.
+        ``None`` when no lab can start here; a run that is made then says why.
     """
     known = kept_capacity()
     if known is not None:
@@ -247,7 +247,7 @@ def _is_carried(lab: Lab, pairs: int, size: int) -> bool:
             handles.append(lab.start(flow, at=begin))
         in_time = True
     except BadValue:
-        # The moment had passed before all were told: a machine that is so slow does not carry it.
+        # The moment had passed before all knew: a machine that is so slow does not carry it.
         in_time = False
     lab.wait(handles)
     lab.run_until(f"{lab.now() + _DRAIN_S:.6f} s")

@@ -11,6 +11,7 @@ from twinnet.stats import Interval, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import statistic_samples
 from twinnet.study.published_figures import Figure, PrintedValue, read_figures
+from twinnet.study.published_results import AS_PUBLISHED_SHARE
 from twinnet.study.reference_settings import Reference
 from twinnet.study.twin import study_on
 
@@ -27,6 +28,27 @@ class ComparedFigure:
     figure: Figure
     measured: Mapping[str, Interval]
     closeness: Mapping[str, Closeness]
+
+    def difference(self, clock: str) -> float | None:
+        """By how much what was measured on `clock` is above the truth, as a share of it; `None` where that has no
+        meaning."""
+        truth = self.figure.truth.value
+        if clock not in self.measured or not truth:
+            return None
+        return (self.measured[clock].estimate - truth) / abs(truth)
+
+    def word(self, clock: str) -> str:
+        """``as published`` where what was measured on `clock` differs from the truth by at most 5 %, or is the same
+        when both are rounded as the truth was printed; else ``differs``. Empty where one of them is not known."""
+        truth = self.figure.truth
+        ends = truth.ends
+        if clock not in self.measured or ends is None:
+            return ""
+        here = self.measured[clock].estimate
+        if truth.value is None:
+            return "as published" if ends[0] <= here <= ends[1] else "differs"
+        allowed = max(AS_PUBLISHED_SHARE * abs(truth.value), self.figure.scale * 10.0**-truth.decimals / 2)
+        return "as published" if abs(here - truth.value) <= allowed else "differs"
 
 
 @dataclass(frozen=True)

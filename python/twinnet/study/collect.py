@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from twinnet.bandwidth.truth import Capacity, truth
+from twinnet.bandwidth.truth import Capacity, sent_bytes, truth
+from twinnet.errors import LabError
 from twinnet.results.flow_columns import interval_columns, measured_columns, pacing_columns, toll_columns
 from twinnet.results.flow_report import AppReport, FlowReport
 from twinnet.results.flow_series import Intervals
@@ -16,10 +17,12 @@ from twinnet.results.packet_table import packet_frame
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import PORT_SAMPLES, TCP, table
 from twinnet.study.lost_packets import with_all_losses
+from twinnet.study.own_source import OWN_OF_TRAFFIC
 from twinnet.study.probe_harm import harm_to_others
 from twinnet.study.specification import Traffic
+from twinnet.traffic.own_code import brought
 
-__all__ = ["PathCounts", "PlannedFlow", "Tables", "collect"]
+__all__ = ["PathCounts", "PlannedFlow", "Tables", "check_own_code", "collect"]
 
 _PS_PER_SECOND = 1e12
 _PS_PER_MS = 1e9
@@ -37,7 +40,7 @@ class PlannedFlow:
     source
         The sending host (the client for HTTP).
     number
-        Its number in reports; `None` where the program tells none.
+        Its number in reports; `None` where the program gives none.
     address
         The sending host's address.
     handle
@@ -108,19 +111,12 @@ def collect(
     path
         What the fabric counted on the path whose available bandwidth is estimated.
     """
-    seen = [
-        (flow, replace(report, errors=(*report.errors, *_errors_apart(app))))
-        for app in reports
-        for report in app.flows
-        if (flow := _owner(report, planned)) is not None
-    ]
-    seen += [(flow, report) for flow in planned for report in flow.reports]
-    seen = with_all_losses(seen, planned)
+    seen = with_all_losses(_by_flow(reports, planned), planned)
     everybody = [report for _, report in seen]
     ended = _completed(seen)
     flows = [
         _flow_row(flow, report, zero_ps, processors or {})
-        | _bandwidth(report, path, everybody)
+        | _bandwidth(_with_probes(flow, report, path), path, everybody)
         | {"completed": ended.get((flow.entry.name, flow.source))}
         for flow, report in seen
     ]
@@ -147,6 +143,28 @@ def collect(
     )
 
 
+def _by_flow(reports: Iterable[AppReport], planned: Sequence[PlannedFlow]) -> list[tuple[PlannedFlow, FlowReport]]:
+    """What apps and programs reported, each with the flow that it is about."""
+    of_apps = [
+        (flow, replace(report, errors=(*report.errors, *_errors_apart(app))))
+        for app in reports
+        for report in app.flows
+        if (flow := _owner(report, planned)) is not None
+    ]
+    return of_apps + [(flow, report) for flow in planned for report in flow.reports]
+
+
+def check_own_code(reports: Iterable[AppReport], traffic: Sequence[Traffic]) -> None:
+    """Raise `LabError` when Python of one's own in the hosts has failed: on the wall clock apps report it."""
+    own = [brought(entry.sends.get(key)) for entry in traffic for key in OWN_OF_TRAFFIC]
+    begins = tuple(f"{one.name} failed: " for one in own if one is not None)
+    for flow in (flow for report in reports for flow in report.flows):
+        gave_up = flow.bandwidth.gave_up if flow.bandwidth is not None else None
+        for said in (*flow.errors, gave_up or ""):
+            if begins and said.startswith(begins):
+                raise LabError(said, "mend it", "OwnCodeFailed")
+
+
 def _completed(seen: Sequence[tuple[PlannedFlow, FlowReport]]) -> dict[tuple[str, str], bool]:
     """Whether all that was to be transferred arrived, by traffic and source; nothing of traffic that a time ends."""
     found: dict[tuple[str, str], bool] = {}
@@ -164,17 +182,17 @@ def _completed(seen: Sequence[tuple[PlannedFlow, FlowReport]]) -> dict[tuple[str
 
 def _tcp_frame(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> pl.DataFrame:
     """The states of a sender's TCP."""
-    told = report.tcp_info
-    if told is None:
+    info = report.tcp_info
+    if info is None:
         return table("tcp", [])
     names = {"name": flow.entry.name, "protocol": flow.protocol, "from_host": flow.source}
     frame = pl.DataFrame(
         {
-            "at_s": [(at - zero_ps) / _PS_PER_SECOND for at in told.at_ps],
-            "congestion_window_packets": told.congestion_windows,
-            "slow_start_threshold_packets": told.slow_start_thresholds,
-            "smoothed_rtt_ms": [one / _PS_PER_MS if one else None for one in told.smoothed_rtts_ps],
-            "retransmitted_packets": told.retransmits,
+            "at_s": [(at - zero_ps) / _PS_PER_SECOND for at in info.at_ps],
+            "congestion_window_packets": info.congestion_windows,
+            "slow_start_threshold_packets": info.slow_start_thresholds,
+            "smoothed_rtt_ms": [one / _PS_PER_MS if one else None for one in info.smoothed_rtts_ps],
+            "retransmitted_packets": info.retransmits,
         }
     ).with_columns(
         pl.lit(report.flow or flow.number).alias("flow"), *(pl.lit(one).alias(key) for key, one in names.items())
@@ -222,28 +240,38 @@ def _flow_row(flow: PlannedFlow, report: FlowReport, zero_ps: int, processors: M
     return row | _sender(flow, report, processors)
 
 
+def _with_probes(flow: PlannedFlow, report: FlowReport, path: PathCounts | None) -> FlowReport:
+    """`report` with the probes of a program that does not tell them: all that the path's first port sent meanwhile."""
+    estimate = report.bandwidth
+    if estimate is None or path is None or flow.entry.using != "programs" or estimate.window_s <= 0:
+        return report
+    start_ps, end_ps = estimate.window_start_ps or 0, estimate.window_end_ps or 0
+    probes = round(sent_bytes(path.samples, next(iter(path.capacities)), start_ps, end_ps))
+    return replace(report, bandwidth=replace(estimate, probe_bytes=probes))
+
+
 def _bandwidth(report: FlowReport, path: PathCounts | None, everybody: Sequence[FlowReport]) -> dict[str, Any]:
     """An estimate of available bandwidth, how far it is from what the fabric counted, and what it did to others."""
-    told = report.bandwidth
-    if told is None:
+    estimate = report.bandwidth
+    if estimate is None:
         return {}
-    harm = harm_to_others(told, everybody)
+    harm = harm_to_others(estimate, everybody)
     row: dict[str, Any] = {
-        "available_bandwidth_bps": told.estimate_bps,
-        "available_bandwidth_low_bps": told.low_bps,
-        "available_bandwidth_high_bps": told.high_bps,
-        "probe_bytes": told.probe_bytes + told.control_bytes,
-        "probe_window_s": told.window_s,
+        "available_bandwidth_bps": estimate.estimate_bps,
+        "available_bandwidth_low_bps": estimate.low_bps,
+        "available_bandwidth_high_bps": estimate.high_bps,
+        "probe_bytes": estimate.probe_bytes + estimate.control_bytes,
+        "probe_window_s": estimate.window_s,
         "probe_added_delay_ms": harm.delay_ms,
         "probe_added_loss": harm.loss,
-        "probe_trains": told.trains,
-        "probe_generated_share": told.generated_share,
-        "probe_interruptions": told.interruptions,
-        "probe_batched_trains": told.batched_trains,
-        "probe_gave_up": told.gave_up,
+        "probe_trains": estimate.trains,
+        "probe_generated_share": estimate.generated_share,
+        "probe_interruptions": estimate.interruptions,
+        "probe_batched_trains": estimate.batched_trains,
+        "probe_gave_up": estimate.gave_up,
     }
-    if path is not None and told.window_s > 0:
-        row["available_bandwidth_true_bps"] = truth(path.samples, path.capacities, told).available_bps
+    if path is not None and estimate.window_s > 0:
+        row["available_bandwidth_true_bps"] = truth(path.samples, path.capacities, estimate).available_bps
     return row
 
 
@@ -263,7 +291,7 @@ def _interval_rows(flow: PlannedFlow, report: FlowReport, zero_ps: int) -> Itera
     counts = report.intervals
     if counts is None:
         if report.bytes is not None and report.start_ps is not None and report.end_ps is not None:
-            # A program that tells only its total: spread over the time that it took.
+            # A program that gives only its total: spread over the time that it took.
             row = _whole_interval(flow, report.role, report.bytes, report.start_ps - zero_ps, report.end_ps - zero_ps)
             yield row | _path(flow, report)
         return

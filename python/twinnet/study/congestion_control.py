@@ -8,23 +8,22 @@ from pathlib import Path
 from twinnet.errors import NotAvailable
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.specification import USUAL_CONGESTION_CONTROL
+from twinnet.traffic.congestion import MODELLED
 from twinnet.traffic.own_code import brought
 
-__all__ = ["controls_of", "for_this_machine", "told_controls"]
+__all__ = ["controls_in_words", "controls_of", "for_this_machine"]
 
 KEY = "congestion_control"
-MODELLED = ("reno", "cubic", "bbr")
-"""The congestion controls of model hosts."""
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_KERNEL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 
 def controls_of(study: Study) -> list[str]:
     """The congestion controls that the study's traffic over TCP uses under any level, each once."""
-    return list(dict.fromkeys(control for told in _by_traffic(study).values() for control in told))
+    return list(dict.fromkeys(control for chosen in _by_traffic(study).values() for control in chosen))
 
 
-def told_controls(study: Study) -> str | None:
+def controls_in_words(study: Study) -> str | None:
     """A sentence on the congestion control of each kind of traffic and, where levels change it, of each level; `None`
     when nothing uses TCP."""
     by_traffic = _by_traffic(study)
@@ -36,8 +35,8 @@ def told_controls(study: Study) -> str | None:
     else:
         said = ", ".join(
             f"{control} for {name}{_at(levels)}"
-            for name, told in by_traffic.items()
-            for control, levels in told.items()
+            for name, chosen in by_traffic.items()
+            for control, levels in chosen.items()
         )
     own = [f"{control} is {one.name}" for control in controls if (one := brought(control))]
     where = f"{', '.join(own)}, on the virtual clock only" if own else "the same on both clocks"
@@ -60,11 +59,11 @@ def _by_traffic(study: Study) -> dict[str, dict[str, list[str]]]:
             for one in entries:
                 if one.name in whole and one.congestion_control is not None:
                     at_levels.setdefault(one.name, []).append((one.congestion_control, f"{factor}={level}"))
-        for name, told in at_levels.items():
-            if {control for control, _ in told} != {whole[name]}:
-                for control, level in told:
+        for name, chosen in at_levels.items():
+            if {control for control, _ in chosen} != {whole[name]}:
+                for control, level in chosen:
                     found[name].setdefault(control, []).append(level)
-    return {name: told or {str(whole[name]): []} for name, told in found.items()}
+    return {name: chosen or {str(whole[name]): []} for name, chosen in found.items()}
 
 
 def _words(path: Path) -> list[str]:
@@ -75,7 +74,7 @@ def _words(path: Path) -> list[str]:
 
 
 def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tuple[Study, str]:
-    """`study` with a congestion control that real hosts have here, and what is to be told about it.
+    """`study` with a congestion control that real hosts have here, and what is to be said about it.
 
     Traffic that names no congestion control uses the study's, which is CUBIC (RFC 9438) unless it says otherwise. Where
     this machine's kernel does not have that one, the study takes the kernel's own, on both clocks.
@@ -124,5 +123,5 @@ def for_this_machine(study: Study, available: Sequence[str] | None = None) -> tu
             f"sysctls of hosts pin the TCP congestion control {pinned[0]!r}, which this machine's kernel does not have",
             f"modprobe tcp_{pinned[0]}, or simulate with --clock virtual",
         )
-    told = f"This machine's kernel has no TCP congestion control {USUAL_CONGESTION_CONTROL!r}."
-    return changed, f"{told} Traffic that names none uses {kernels[0]} on both clocks."
+    lacking = f"This machine's kernel has no TCP congestion control {USUAL_CONGESTION_CONTROL!r}."
+    return changed, f"{lacking} Traffic that names none uses {kernels[0]} on both clocks."

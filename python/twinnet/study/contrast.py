@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from twinnet.stats import Interval, alike, blocked_contrast, t_interval, t_quantile
 from twinnet.study.machine_blocks import block_of
-from twinnet.study.predicate import Aggregate, Side
+from twinnet.study.predicate import Aggregate, Side, is_under
 
 if TYPE_CHECKING:
     from twinnet.study.run_quantities import RunTables
@@ -85,7 +85,7 @@ def cell_of(run: RunTables) -> Cell:
 
 def chosen_runs(runs: Sequence[RunTables], levels: Mapping[str, str]) -> list[RunTables]:
     """The runs under `levels`; raises `LookupError` when there is none."""
-    chosen = [run for run in runs if all(run.run.levels.get(name) == level for name, level in levels.items())]
+    chosen = [run for run in runs if is_under(run.run.levels, levels)]
     if not chosen:
         said = ", ".join(f"{name}={level}" for name, level in levels.items()) or "any levels"
         raise LookupError(f"no usable run with {said}")
@@ -182,7 +182,7 @@ def _interval(cells: Mapping[Cell, _InCell], groups: Sequence[Cell], confidence:
         count = sum(size for _, size in parts)
         if equal_values_decide(count, confidence):
             return Interval(estimate, estimate, estimate, confidence, "exact"), f"all {count} runs gave the same value"
-        said = f"all {count} runs gave the same value, which tells no spread; more repetitions may decide"
+        said = f"all {count} runs gave the same value, which shows no spread; more repetitions may decide"
         return Interval(estimate, math.nan, math.nan, confidence, "exact"), said
     degrees = variance**2 / sum(part**2 / (size - 1) for part, size in parts)
     half = t_quantile(confidence, degrees) * math.sqrt(variance)

@@ -98,5 +98,5 @@ def _normality(runs: list[RunTables], name: str, filters: tuple[tuple[str, str],
     if equal and not tested:
         return count, "all values are equal"
     if not tested:
-        return count, "too few values"
+        return count, "too few values" if count else "no values were kept"
     return count, f"rejected in {rejected} of {tested} runs" if rejected else f"not rejected in {tested} runs"

@@ -21,8 +21,9 @@ _MOST_LOOKS = 16
 """Of the moments at which flows begin or end, so many are looked at: what flows share changes at each."""
 
 
-def passages(network: Network, traffic: Iterable[Traffic]) -> float:
-    """Return how many frames pass the lines of `network` while `traffic` lasts, each counted once on each line.
+def passages(network: Network, traffic: Iterable[Traffic], until_s: float = math.inf) -> float:
+    """Return how many frames pass the lines of `network` while `traffic` lasts, each counted once on each line; at most
+    those of its first `until_s` seconds.
 
     Flows that share a line share its rate. What no line limits and has no rate of its own counts nothing, nor does what
     has no known end.
@@ -31,13 +32,13 @@ def passages(network: Network, traffic: Iterable[Traffic]) -> float:
     flows = [(offer, way) for offer, way in flows_of(traffic, ways) if math.isfinite(offer.end_s)]
     return sum(
         (end_s - start_s) * sum(_passages_per_second(share) for share in shares_at((start_s + end_s) / 2, flows, ways))
-        for start_s, end_s in _spans(flows)
+        for start_s, end_s in _spans(flows, until_s)
     )
 
 
-def _spans(flows: Sequence[tuple[Offer, Way]]) -> Iterator[tuple[float, float]]:
-    """The time of all flows, in spans in which about the same flows are active."""
-    moments = sorted({moment for offer, _ in flows for moment in (offer.start_s, offer.end_s)})
+def _spans(flows: Sequence[tuple[Offer, Way]], until_s: float) -> Iterator[tuple[float, float]]:
+    """The time of all flows until then, in spans in which about the same flows are active."""
+    moments = sorted({min(moment, until_s) for offer, _ in flows for moment in (offer.start_s, offer.end_s)})
     step = max(1, math.ceil((len(moments) - 1) / _MOST_LOOKS))
     kept = [*moments[:-1:step], *moments[-1:]]
     yield from itertools.pairwise(kept)

@@ -26,6 +26,7 @@ from twinnet.study.contrast import (
     is_exact,
 )
 from twinnet.study.predicate import Aggregate
+from twinnet.study.value_functions import NORMALITY
 
 if TYPE_CHECKING:
     from twinnet.study.run_quantities import RunTables
@@ -34,8 +35,8 @@ __all__ = ["extreme", "is_extreme"]
 
 
 def is_extreme(aggregate: Aggregate | None) -> bool:
-    """True if `aggregate` is a least or greatest value."""
-    return aggregate is not None and aggregate.function in ("min", "max")
+    """True if `aggregate` is a least or greatest value: of a test of normality, the greatest p-value."""
+    return aggregate is not None and aggregate.function in ("min", "max", NORMALITY)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def extreme(aggregate: Aggregate, runs: Sequence[RunTables], confidence: float) 
     cells: dict[Cell, list[RunTables]] = {}
     for run in chosen:
         cells.setdefault(cell_of(run), []).append(run)
-    largest = aggregate.function == "max"
+    largest = aggregate.function != "min"
     values = [run.value(aggregate) for run in chosen]
     place = int(np.argmax(values) if largest else np.argmin(values))
     of_cells = [[run.value(aggregate) for run in own] for own in cells.values()]

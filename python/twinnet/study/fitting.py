@@ -90,7 +90,7 @@ def fitting_size(
     trial: Trial | None = None,
 ) -> Study:
     """Return `study`, which was read as `name` with `settings`, at the largest of its `wall_presets` that this machine
-    carries; `tell` is told which that is and why. Unchanged for a study that has none, or where no lab can start.
+    carries; `tell` gets which that is and why. Unchanged for a study that has none, or where no lab can start.
 
     The forecast counts frames; what hosts and their apps take, it does not know. So with a `trial` the most demanding
     run of the size that fits is made, and of the next smaller one until a run is valid.

@@ -117,7 +117,7 @@ def forecast_here(
     study: Study, plan: Sequence[PlannedRun], store: ResultStore, side_by_side: int, tell: Callable[[str], None]
 ) -> Forecast | None:
     """Return the forecast for those runs of `plan` that `store` lacks and that are about to be made on the wall clock,
-    ``None`` when there are none. `tell` is told which will exceed this machine, if any."""
+    ``None`` when there are none. `tell` gets which will exceed this machine, if any."""
     todo = [run for run in plan if store.find(run) is None]
     if not todo:
         return None
@@ -315,11 +315,11 @@ class CameTrue:
                 "Forecast: no run was expected to exceed the machine, "
                 f"and {self.others_not_valid} of {self.others} were not valid."
             )
-        told = (
+        said = (
             f"Forecast: {self.exceeding} of {self.exceeding + self.others} runs {were} expected to exceed the machine, "
             f"and {self.exceeding_not_valid} of these were not valid"
         )
-        return told + (f"; of the other {self.others} {self.others_not_valid} were not." if self.others else ".")
+        return said + (f"; of the other {self.others} {self.others_not_valid} were not." if self.others else ".")
 
 
 def came_true(runs: Iterable[StoredRun]) -> CameTrue:

@@ -1,4 +1,4 @@
-"""Mistakes of a study file that is wrong already: what can be checked by itself is, so that all are told at once."""
+"""Mistakes of a study file that is wrong already: what can be checked by itself is, so that all are shown at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def further_mistakes(
 ) -> list[Problem]:
     """Return what is wrong in the networks, names and statements of `data`, the file with its parameters put in.
 
-    A part that is wrong in its form is passed over: that is told already. Whatever else is wrong with a measurement, a
+    A part that is wrong in its form is passed over: that is shown already. Whatever else is wrong with a measurement, a
     statement may name it, and is not blamed for its unit. Likewise with `unreadable`, the parameters whose default is a
     mistake.
     """
@@ -131,7 +131,7 @@ def _of_level_names(document: Document, data: Mapping[str, Any], networks: list[
         for level, changes in _mapping(_mapping(given).get("levels")).items():
             for key, find in ask.items():
                 for name in _mapping(_mapping(changes).get(key)):
-                    mistakes = [told for network in networks if (told := _refusal(find, network, name)) is not None]
+                    mistakes = [why for network in networks if (why := _refusal(find, network, name)) is not None]
                     if len(mistakes) == len(networks):
                         path = ("factors", factor, "levels", level, key, name)
                         problems.append(document.problem(path, mistakes[0], key=True))
@@ -187,7 +187,7 @@ def _of_statements(
         name: tuple(_mapping(_mapping(factor).get("levels"))) for name, factor in _mapping(data.get("factors")).items()
     }
     names = Names(parameters, units, factors)
-    # A number may be one whose unit was forgotten, which is told where it stands.
+    # A number may be one whose unit was forgotten, which is shown where it stands.
     passed_over = {name for name, one in parameters.items() if one.kind == "number"} | set(unreadable)
     statements = data.get("statements")
     problems: list[Problem] = []

@@ -22,6 +22,13 @@ _MOST_NAMED = 3
 class DifferentTraces(TwinnetError):
     """Equal runs on the virtual clock, made twice, did not do the same."""
 
+    @classmethod
+    def of(cls, different: Sequence[str], remedy: str) -> DifferentTraces:
+        """Return the error that says of the first of these runs how they differ."""
+        said = "; ".join(different[:_MOST_NAMED])
+        said += f"; and {len(different) - _MOST_NAMED} more" if len(different) > _MOST_NAMED else ""
+        return cls(f"equal runs on the virtual clock have different traces: {said}", remedy)
+
 
 @dataclass
 class Gathered:
@@ -243,16 +250,15 @@ def _check_versions(runs: Iterable[_Seen]) -> None:
 
 
 def _check_traces(found: Mapping[str, Sequence[_Seen]]) -> None:
-    told: list[str] = []
+    different: list[str] = []
     for run_id, equal in found.items():
         hashes = {run.trace: run for run in reversed(equal) if run.finished and run.trace is not None}
         if len(hashes) > 1:
             seen = ", ".join(f"{trace} in {run.store.folder} (machine {run.machine})" for trace, run in hashes.items())
-            told.append(f"{run_id} has the trace hash {seen}")
-    if told:
-        more = f"; and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
-        raise DifferentTraces(
-            f"equal runs on the virtual clock have different traces: {'; '.join(told[:_MOST_NAMED])}{more}",
+            different.append(f"{run_id} has the trace hash {seen}")
+    if different:
+        raise DifferentTraces.of(
+            different,
             "nothing was gathered; make one of these runs again on each machine: one whose trace changes is faulty,"
             " or was made by another build of the same version",
         )

@@ -18,7 +18,7 @@ __all__ = ["KINDS", "GreatestLoad", "LoadKind", "greatest_loads", "loads_in_word
 
 _LINK_BPS, _FAST_BPS, _GIGABIT_BPS = 10_000_000, 100_000_000, 1_000_000_000
 _MOST = 1000
-"""More than that is not told: a lab of so many hosts is bounded by other things."""
+"""More than that is not listed: a lab of so many hosts is bounded by other things."""
 
 
 @dataclass(frozen=True)

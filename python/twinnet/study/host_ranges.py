@@ -28,15 +28,15 @@ def expand_hosts(value: Any) -> Any:
         return value
     found: list[Any] = []
     for one in cast("list[Any]", value):
-        told = _RANGE.match(one) if isinstance(one, str) else None
-        if told is None:
+        ends = _RANGE.match(one) if isinstance(one, str) else None
+        if ends is None:
             found.append(one)
             continue
-        first, last, step = int(told[2]), int(told[3]), int(told[4] or 1)
+        first, last, step = int(ends[2]), int(ends[3]), int(ends[4] or 1)
         count = (last - first) // step + 1 if step and last >= first else 0
         if not 1 <= count <= _MOST_HOSTS:
             raise ValueError(
                 f"the range {one!r} has {count} hosts; allowed are 1 to {_MOST_HOSTS}, as in 'h{{1..70..3}}'"
             )
-        found += [f"{told[1]}{number}" for number in range(first, last + 1, step)]
+        found += [f"{ends[1]}{number}" for number in range(first, last + 1, step)]
     return found

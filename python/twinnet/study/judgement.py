@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twinnet.results.fidelity import FidelityRecord, Limit, Thresholds
-from twinnet.study.specification import DurationLimit, FidelityThresholds, ShareLimit
+from twinnet.study.fidelity_thresholds import DurationLimit, FidelityThresholds, ShareLimit
 from twinnet.study.store import Fidelity, StoredRun
 
 __all__ = ["judged_again", "judged_record", "thresholds_of"]
@@ -35,5 +35,5 @@ def judged_record(record: Mapping[str, Any], given: FidelityThresholds) -> Fidel
 def judged_again(run: StoredRun, given: FidelityThresholds) -> StoredRun:
     """`run` with the verdict by the thresholds that the study has now: they may have been changed since it was made."""
     fidelity = judged_record(run.record["fidelity"]["record"], given)
-    told = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
-    return StoredRun(run.id, run.folder, {**run.record, "fidelity": told})
+    judged = {"verdict": fidelity.verdict, "reasons": list(fidelity.reasons), "record": dict(fidelity.record)}
+    return StoredRun(run.id, run.folder, {**run.record, "fidelity": judged})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinnet import _core
 from twinnet.errors import NotAvailable
 from twinnet.programs.processor_limit import why_no_limit
 from twinnet.programs.transfer import installed
@@ -34,8 +35,8 @@ def with_levels_here(study: Study) -> tuple[Study, str]:
         lacking |= missing
     if not changes:
         return study, ""
-    told = "; ".join(f"{name}: {why}" for name, why in lacking.items())
-    return with_changes(study, changes), f"Levels left out ({told})."
+    reasons = "; ".join(f"{name}: {why}" for name, why in lacking.items())
+    return with_changes(study, changes), f"Levels left out ({reasons})."
 
 
 def _why_not(needs: list[str]) -> str | None:
@@ -44,9 +45,11 @@ def _why_not(needs: list[str]) -> str | None:
         if one == "cgroups":
             if (why := why_no_limit()) is not None:
                 return why
-        elif one == "open-vswitch":
+        elif one in ("open-vswitch", "open-vswitch-kernel"):
             if not installed("ovs-vswitchd"):
                 return "Open vSwitch is not installed"
+            if one == "open-vswitch-kernel" and not _core.kernel_has_open_vswitch():
+                return "the kernel has no Open vSwitch datapath"
         elif not installed(one):
             return f"{one} is not installed"
     return None

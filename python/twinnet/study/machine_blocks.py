@@ -1,4 +1,4 @@
-"""The machine as a blocking factor: levels are compared within machines, and told where no machine had both."""
+"""The machine as a blocking factor: levels are compared within machines, and named where no machine had both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twinnet.study.machine import machine_of
 __all__ = ["apart", "block_of", "confounded_levels", "difference_in_blocks", "mean_of_repetitions", "together"]
 
 _NO_BLOCK = ""
-_MOST_TOLD = 3
+_MOST_PAIRS = 3
 _MOST_NAMED = 4
 
 
@@ -83,20 +83,21 @@ def confounded_levels(runs: Iterable[tuple[Mapping[str, str], str]]) -> list[str
         for factor, level in levels.items():
             of_level.setdefault(factor, {}).setdefault(level, set()).add(machine)
         of_combination.setdefault(tuple(levels.items()), set()).add(machine)
-    told: list[str] = []
+    pairs: list[str] = []
     for factor, machines_of in of_level.items():
         for (one, first), (other, second) in itertools.combinations(machines_of.items(), 2):
             if not first & second:
-                told.append(f"{factor}={one} ran only on {_named(first)}, {factor}={other} only on {_named(second)}")
-    if not told:
+                pairs.append(f"{factor}={one} ran only on {_named(first)}, {factor}={other} only on {_named(second)}")
+    if not pairs:
         for (one, first), (other, second) in itertools.combinations(of_combination.items(), 2):
             if not first & second:
-                told.append(f"{_worded(one)} ran only on {_named(first)}, {_worded(other)} only on {_named(second)}")
-    if not told:
+                pairs.append(f"{_worded(one)} ran only on {_named(first)}, {_worded(other)} only on {_named(second)}")
+    if not pairs:
         return []
-    more = f"; and {len(told) - _MOST_TOLD} more pairs" if len(told) > _MOST_TOLD else ""
+    said = "; ".join(pairs[:_MOST_PAIRS])
+    said += f"; and {len(pairs) - _MOST_PAIRS} more pairs" if len(pairs) > _MOST_PAIRS else ""
     return [
-        f"Warning: machines and levels are confounded: {'; '.join(told[:_MOST_TOLD])}{more}. A difference between them "
+        f"Warning: machines and levels are confounded: {said}. A difference between them "
         "may be that of the machines. Make all levels of a repetition on one machine (--deal repetition)."
     ]
 

@@ -13,7 +13,7 @@ from twinnet.study.field_types import STRICT, IntervalPs
 from twinnet.study.measured_quantity import MeasuredQuantity, own_quantity
 from twinnet.study.own_metric import OWN_NAME
 from twinnet.study.quantities import QUANTITIES
-from twinnet.study.value_functions import MEAN, ValueFunction, parse_function
+from twinnet.study.value_functions import MEAN, NORMALITY, ValueFunction, parse_function
 from twinnet.study.window import Window, parse_window
 
 __all__ = ["Measurement", "unknown_selection"]
@@ -139,7 +139,7 @@ class Measurement(_Strict):
     @property
     def shown_unit(self) -> str:
         """The unit of what tables and figures show."""
-        return "1" if self.function.bound is not None else self.unit
+        return "1" if self.function.bound is not None or self.show == NORMALITY else self.unit
 
     @property
     def is_series(self) -> bool:

@@ -156,4 +156,9 @@ def _unknown_ports(document: Document, specification: StudySpecification, networ
                 port_named(network, port)
             except UsageError as error:
                 problems.append(document.problem(("measurements", name, "ports", index), str(error)))
+    if specification.capture is not None:
+        try:
+            specification.capture.ports(network)
+        except UsageError as error:
+            problems.append(document.problem(("capture", "at"), str(error)))
     return problems

@@ -27,7 +27,7 @@ _INTERVAL_PS = 10**12
 _MOST_LOOKS = 8
 """Moments at which the flows of one entry are looked at."""
 _GATHERED_ABOVE, _GATHERED_S = 5000.0, 200e-6
-"""A built-in source that is faster gathers its datagrams for so long, unless it is told to be exact."""
+"""A built-in source that is faster gathers its datagrams for so long, unless it is set to be exact."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def wire_bytes(offer: Offer, mtu: int) -> tuple[int, float]:
 def offers(entry: Traffic) -> Iterator[Offer]:
     """Yield the flows of `entry`, one for each of its sources; none for an estimator of available bandwidth, whose
     probes are few, for an own application, whose code decides, and for what stays in its host."""
-    if entry.app in ("bandwidth", "own") or entry.to in entry.sources:
+    if entry.app in ("bandwidth", "own", "own_tcp") or entry.to in entry.sources:
         return
     # All flows of an entry have the same settings, here as the apps get them: with every default put in.
     made = entry.between(entry.sources[0], _INTERVAL_PS)

@@ -10,19 +10,19 @@ import ast
 import hashlib
 import importlib.util
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from twinnet.errors import did_you_mean
-from twinnet.traffic.own_code import OwnCode, bring
+from twinnet.traffic.own_code import OwnCode, bring, run_source
 
-__all__ = ["OWN_NAME", "OwnSource", "bring_own", "find_own"]
+__all__ = ["OWN_NAME", "OWN_OF_TRAFFIC", "OwnSource", "bring_own", "find_own"]
 
 OWN_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
+OWN_OF_TRAFFIC = {"congestion_control": "congestion control", "of": "application", "method": "estimator"}
+"""The keys of traffic that may name Python of one's own, and what that is."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,7 @@ class OwnSource:
 
     def load(self) -> object:
         """Run the source, once for each text, and return what `name` names in it."""
-        module = _modules.get(self.sha256)
-        if module is None:
-            module = ModuleType(f"twinnet_own_{self.sha256[:12]}")
-            module.__file__ = self.file
-            # Classes with annotations look their module up.
-            sys.modules[module.__name__] = module
-            exec(compile(self.source, self.file, "exec"), module.__dict__)
-            _modules[self.sha256] = module
-        return getattr(module, self.name.partition(":")[2])
-
-
-_modules: dict[str, ModuleType] = {}
-"""The modules that were run, by the hash of their source."""
+        return getattr(run_source(self.source, self.file), self.name.partition(":")[2])
 
 
 def find_own(name: str, beside: Mapping[str, str], what: str, example: str) -> tuple[str, str]:
@@ -105,9 +93,9 @@ def find_own(name: str, beside: Mapping[str, str], what: str, example: str) -> t
 
 
 def bring_own(name: str, beside: Mapping[str, str], what: str) -> str:
-    """Find `name`, which is a `what`; return the name by which model hosts know it. Raises as :func:`find_own`."""
+    """Find `name`, which is a `what`; return the name by which hosts know it. Raises as :func:`find_own`."""
     own = OwnSource(name, *find_own(name, beside, what, "mine:Timid"))
-    return bring(OwnCode(own.name, own.file, own.sha256, own.load))
+    return bring(OwnCode(own.name, own.file, own.sha256, own.load, own.name, own.source))
 
 
 def _source(module: str, beside: Mapping[str, str]) -> tuple[str, str]:
@@ -116,11 +104,11 @@ def _source(module: str, beside: Mapping[str, str]) -> tuple[str, str]:
         try:
             return f"{module}.py", beside[f"{module}.py"]
         except ValueError as error:
-            missing = f": {error}"
+            missing = f", and {error}"
     try:
         spec: Any = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         spec = None
     if spec is None or not spec.origin or not str(spec.origin).endswith(".py"):
-        raise ValueError(f"there is no module {module!r}, beside the study's file or installed{missing}")
+        raise ValueError(f"no module {module!r} is installed{missing}")
     return str(spec.origin), Path(spec.origin).read_text(encoding="utf-8")

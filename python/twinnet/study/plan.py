@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinnet.errors import BadValue
+from twinnet.network.topology_schema import SwitchModel
+from twinnet.study.mixes import drawn_traffic
 from twinnet.study.resolution import Study
 from twinnet.study.specification import QUEUES_OF_LINKS, StudySpecification
 
@@ -33,11 +35,16 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
         "order",
         "levels",
     }
-    | {"statements"}
+    | {"statements", "trim", "capture"}
     | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
     # Every entry of traffic carries the one that it uses.
     | {"congestion_control"}
 )
+
+_AS_WITHOUT = (("apart_ps", 0), ("receiver", "ffmpeg"))
+"""Settings of traffic that do what is done without them."""
+_USUAL_SWITCH = SwitchModel(flows=[]).model_dump(mode="json")
+"""A switch all of whose settings are as they would be without them."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +123,24 @@ def _planned(
     runs: list[PlannedRun] = []
     for repetition in repetitions:
         seed = derived_seed(study.specification.seed, drawn_by, repetition)
-        text = json.dumps(content | {"seed": seed}, sort_keys=True)
+        text = json.dumps(content | _captured(specification, repetition) | {"seed": seed}, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        here = specification
+        here, traffic = specification, drawn_traffic(specification.mixes, specification.traffic, seed)
         if here.vary_starts_ps:
-            moved = [one.with_starts_moved(here.vary_starts_ps, seed) for one in here.traffic]
-            here = here.model_copy(update={"traffic": moved})
+            traffic = [one.with_starts_moved(here.vary_starts_ps, seed) for one in traffic]
+        if traffic is not here.traffic:
+            here = here.model_copy(update={"traffic": traffic})
         words = [*levels.values(), f"{repetition:02d}", digest[:8]]
         runs.append(PlannedRun("-".join(words), levels, repetition, seed, digest, here))
     return runs
+
+
+def _captured(specification: StudySpecification, repetition: int) -> dict[str, Any]:
+    """What a run keeps beside its tables, where it does: one that was made without it is made again."""
+    asked = specification.capture
+    if asked is None or repetition > asked.repetitions:
+        return {}
+    return {"capture": asked.model_dump(mode="json", exclude={"repetitions"})}
 
 
 def derived_seed(study_seed: int, levels: Mapping[str, str], repetition: int) -> int:
@@ -149,29 +165,19 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
             measurement.pop(key)
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
-    content["network"] = specification.network_at(levels)[0].model_dump(mode="json")
-    # The network does the same on any number of threads.
-    content["network"].pop("fabric_threads")
-    # What is as it would be without the setting has no effect either.
-    if content["network"]["ip6"]:
-        del content["network"]["ip6"]
-    for link in content["network"]["links"]:
-        link.pop("name")
-    machines = content["network"].pop("machines")
-    if machines:
-        if specification.clock != "real":
-            # Which machine it is, and how it is reached, has an effect on the real clock only.
-            machines = {
-                name: {key: value for key, value in one.items() if key not in ("ssh", "interface", "command")}
-                for name, one in machines.items()
-            }
-        content["network"]["machines"] = machines
+    content["network"] = _network_content(specification, levels)
     if content["policy"] is None:
         del content["policy"]
+    dealt = {entry.part.partition(".")[0] for entry in specification.traffic if entry.part is not None}
+    content["mixes"] = {name: weights for name, weights in content["mixes"].items() if name in dealt}
+    if not content["mixes"]:
+        del content["mixes"]
     if not content["vary_starts_ps"]:
         del content["vary_starts_ps"]
     for entry in content["traffic"]:
-        for key in [key for key, value in entry.items() if value is None or (key, value) == ("apart_ps", 0)]:
+        if entry["using"] == "apps":
+            del entry["tool"]
+        for key in [key for key, value in entry.items() if value is None or (key, value) in _AS_WITHOUT]:
             del entry[key]
     content["levels"] = {
         factor: specification.factors[factor]
@@ -184,3 +190,35 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
             for key in set(QUEUES_OF_LINKS) - link.model_fields_set:
                 del content["levels"][factor]["links"][name][key]
     return content
+
+
+def _network_content(specification: StudySpecification, levels: Mapping[str, str]) -> dict[str, Any]:
+    network: dict[str, Any] = specification.network_at(levels)[0].model_dump(mode="json")
+    # The network does the same on any number of threads.
+    network.pop("fabric_threads")
+    # What is as it would be without the setting has no effect either.
+    if network["ip6"]:
+        del network["ip6"]
+    for name, switch in network["switches"].items():
+        if switch == _USUAL_SWITCH:
+            network["switches"][name] = None
+            continue
+        for key in ("vlans", "mirrors"):
+            if switch and not switch[key]:
+                del switch[key]
+    for node in [*network["hosts"].values(), *network["routers"].values()]:
+        for key in ("image", "volumes", "environment", "command", "processors", "memory"):
+            if node and not node[key]:
+                del node[key]
+    for link in network["links"]:
+        link.pop("name")
+    machines = network.pop("machines")
+    if machines:
+        if specification.clock != "real":
+            # Which machine it is, and how it is reached, has an effect on the real clock only.
+            machines = {
+                name: {key: value for key, value in one.items() if key not in ("ssh", "interface", "command")}
+                for name, one in machines.items()
+            }
+        network["machines"] = machines
+    return network

@@ -32,14 +32,14 @@ _Row = Mapping[str, str | int | None]
 
 def write_policy_layouts(study: Study, folder: Path) -> list[Path]:
     """Write `hosts.csv`, `queues.csv`, `layout.json` and `network.svg` into a folder below `folder` for each
-    combination of levels; nothing for a study without a policy. Return what was written.
+    combination of levels that is run; nothing for a study without a policy. Return what was written.
 
     Raises
     ------
     StoreError
         The folder cannot be written to.
     """
-    factors = {name: list(factor.levels) for name, factor in study.specification.factors.items()}
+    factors = study.specification.levels_run()
     written: list[Path] = []
     for number, chosen in enumerate(product(*factors.values())):
         levels = dict(zip(factors, chosen, strict=True))

@@ -8,13 +8,13 @@
     aggregate:= FUNCTION "(" measured ("," option)* ")"
               | "share" "(" measured ("<" | ">" | "<=" | ">=") side ("," option)* ")"
     measured := measurement ("[" key "=" word ("," key "=" word)* "]")?
-    option   := "during" "=" "[" side "," side "]" | "after" "=" (side | "warm-up") | factor "=" level
+    option   := "during" "=" "[" side "," side "]" | "after" "=" (side | "warm-up") | factor "=" level ("|" level)*
 
 Functions are `mean`, `std` (standard deviation), `median` and percentiles such as `p99`, and the `share` that keeps a
-bound, of what is measured within one run, of which the mean over runs is compared; and `min` and `max` over everything:
-packets, flows, runs and the levels that are left out. Only like is added and compared: a time with a time, a rate with
-a rate. A bare number or a percentage fits where the measurement has no unit in a file (a share, a count, dB); zero fits
-everywhere.
+bound, of what is measured within one run, of which the mean over runs is compared; `min` and `max` over everything:
+packets, flows, runs and the levels that are left out; and `normality`, the greatest p-value of the Anderson-Darling
+test in any run. Only like is added and compared: a time with a time, a rate with a rate. A bare number or a percentage
+fits where the measurement has no unit in a file (a share, a count, dB); zero fits everywhere.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from typing import Literal
 from twinnet.errors import did_you_mean
 from twinnet.study.dimensions import ANY, PLAIN, combined, described, example, unit_of_kind
 from twinnet.study.quantity import Quantity, parse_quantity
-from twinnet.study.value_functions import FUNCTIONS, MEAN, Bound, BoundOperator, ValueFunction, percentile_of
+from twinnet.study.value_functions import FUNCTIONS, MEAN, NORMALITY, Bound, BoundOperator, ValueFunction, percentile_of
 from twinnet.study.window import WARM_UP, Window
 
 __all__ = [
+    "SHARE_UNIT",
     "Aggregate",
     "Check",
     "Comparison",
@@ -39,6 +40,7 @@ __all__ = [
     "Side",
     "Term",
     "aggregate_of",
+    "is_under",
     "parse_check",
     "parse_side",
     "unit_of_side",
@@ -51,7 +53,7 @@ LONGEST_CHECK = 2000
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?)(?:\s*(?:[A-Za-zµ]+(?:/s)?))?)|(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)"
-    r"|(?P<sign><=|>=|[<>()\[\],=*+%]|-))"
+    r"|(?P<sign><=|>=|[<>()\[\],=*+%|]|-))"
 )
 
 
@@ -66,7 +68,8 @@ class Aggregate:
     during_s
         The window in seconds from the start of traffic; `None` for that of the measurement, or else the whole run.
     levels
-        The level of each named factor; factors left out are averaged over.
+        The level of each named factor, or the levels of a group as `a|b`; groups and factors left out are averaged
+        over.
     bound
         Of a share: the operator, and the bound in the unit of the measurement.
     """
@@ -85,7 +88,7 @@ class Aggregate:
 
     def unit(self, unit: str) -> str:
         """The unit of its value, where the measurement has `unit`."""
-        return SHARE_UNIT if self.bound is not None else unit
+        return SHARE_UNIT if self.bound is not None or self.function == NORMALITY else unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,11 @@ class Names:
     parameters: Mapping[str, Quantity]
     measurements: Mapping[str, str]
     factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+
+
+def is_under(levels: Mapping[str, str], named: Mapping[str, str]) -> bool:
+    """True if a run with `levels` is among those that `named` names, by the level or the group of each factor."""
+    return all(levels.get(name) in group.split("|") for name, group in named.items())
 
 
 def aggregate_of(
@@ -377,14 +385,21 @@ class _Parser:
             elif option.text == "after":
                 during = WARM_UP if self._take(WARM_UP) else (self._moment(), math.inf)
             elif option.text in self.names.factors:
-                level = self._next("a level")
-                if level.text not in self.names.factors[option.text]:
-                    raise self._unknown(f"level of {option.text}", level, self.names.factors[option.text])
-                levels.append((option.text, level.text))
+                levels.append((option.text, self._levels(option.text)))
             else:
                 raise self._unknown("option", option, ["during", "after", *self.names.factors])
         self._need(")")
         return Aggregate(function.text, measurement.text, tuple(sorted(filters)), during, tuple(sorted(levels)), bound)
+
+    def _levels(self, factor: str) -> str:
+        """A level of `factor`, or a group of them with bars between."""
+        group: list[str] = []
+        while not group or self._take("|"):
+            level = self._next("a level")
+            if level.text not in self.names.factors[factor]:
+                raise self._unknown(f"level of {factor}", level, self.names.factors[factor])
+            group.append(level.text)
+        return "|".join(dict.fromkeys(group))
 
     def _bound(self, measurement: str) -> Bound:
         """The operator and the bound of a share."""

@@ -17,8 +17,11 @@ from twinnet.programs.generated import generated
 from twinnet.programs.iperf2 import reported_interval_ps
 from twinnet.programs.transfer import RunningTransfer, Server, Transfer, require
 from twinnet.study.collect import PlannedFlow
+from twinnet.study.own_clip import clip_file
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.specification import Traffic
+from twinnet.study.traffic import EstimatingTool
+from twinnet.traffic.bandwidth import BANDWIDTH_PORT
 from twinnet.traffic.rtp import USUAL_RATE
 from twinnet.units import BitsPerSecond, Bytes, Picoseconds
 
@@ -36,13 +39,16 @@ ServerBy = Literal["twinnet", "python"]
 def check_programs(traffic: Sequence[Traffic]) -> None:
     """Raise `ProgramMissing` or `NotAvailable` when traffic by programs cannot be started on this machine."""
     for number, entry in enumerate(traffic):
+        if entry.clip is not None:
+            clip_file(entry.clip)
         if entry.using == "programs" and entry.app == "rtp":
             # Its clip is made when it is needed.
-            for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg")):
+            for program in dict.fromkeys(("ffmpeg", entry.streamer or "ffmpeg", entry.receiver or "ffmpeg")):
                 require(program)
         elif entry.using == "programs" and entry.app == "video":
-            # The clip is ffmpeg's, whoever watches it.
-            for program in dict.fromkeys(("ffmpeg", entry.viewer or "ffmpeg")):
+            # The clip is ffmpeg's, whoever watches it; over RTSP VLC serves it.
+            server = ("vlc",) if entry.over == "rtsp" else ()
+            for program in dict.fromkeys(("ffmpeg", entry.viewer or "ffmpeg", *server)):
                 require(program)
         elif entry.using == "programs":
             require(program_transfer(entry, entry.sources[0], number, 0).program)
@@ -72,96 +78,109 @@ def program_transfer(
 ) -> Transfer:
     """The program that makes one flow of `entry`; raises `NotAvailable` for what the programs cannot do. One fetch is
     from the server `server_by`; several are always from Python's."""
-    interval = Picoseconds(reported_interval_ps(interval_ps))
-    port = entry.port or 0
-    sends = entry.sends
+    if entry.generator is not None:
+        return _generated(entry, source, number, entry.generator)
+    if entry.tool is not None:
+        return _estimated(entry, source, number, entry.tool)
+    to, port, sends, control = entry.to, entry.port or 0, entry.sends, entry.congestion_control
     duration: Picoseconds | None = sends.get("duration")
     rate: BitsPerSecond | None = sends.get("rate")
-    if entry.generator is not None:
-        return generated(
-            source,
-            entry.to,
-            entry.generator,
-            packets_per_second=sends.get("packets_per_second"),
-            payload_bytes=entry.generated_payload or int(_USUAL_PAYLOAD),
-            duration_s=int(sends["duration"]) // 10**12,
-            poisson=sends.get("process", "constant") == "poisson",
-            processors=entry.processors or None,
-            flow=number,
-        )
+    interval = Picoseconds(reported_interval_ps(interval_ps))
+    iperf = functools.partial(programs.iperf2, source, to, port=port, interval=interval, flow=number)
     match entry.app:
         case "udp" if sends.get("process", "constant") == "constant" and rate is not None and duration is not None:
-            return programs.iperf2(
-                source,
-                entry.to,
-                port=port,
-                interval=interval,
-                flow=number,
-                rate=rate,
-                payload=sends.get("payload", _USUAL_PAYLOAD),
-                duration=duration,
-            )
+            return iperf(rate=rate, payload=sends.get("payload", _USUAL_PAYLOAD), duration=duration)
         case "tcp" if duration is not None:
-            return programs.iperf2(
-                source,
-                entry.to,
-                port=port,
-                interval=interval,
-                flow=number,
-                duration=duration,
-                congestion_control=entry.congestion_control,
-            )
+            return iperf(duration=duration, congestion_control=control)
         case "http" if sends.get("count", 1) == 1 and sends.get("connections", 1) == 1 and duration is None:
-            size, control = sends["bytes"], entry.congestion_control
             return programs.wget(
-                source,
-                entry.to,
-                size=size,
-                port=port,
-                flow=number,
-                congestion_control=control,
-                server_by=server_by,
+                source, to, size=sends["bytes"], port=port, flow=number, congestion_control=control, server_by=server_by
             )
         case "http":
             return programs.apache_bench(
                 source,
-                entry.to,
+                to,
                 size=sends["bytes"],
                 count=sends.get("count", 1),
                 connections=sends.get("connections", 1),
                 duration=duration,
                 port=port,
                 flow=number,
-                congestion_control=entry.congestion_control,
+                congestion_control=control,
                 server_by="python",
             )
         case "video" if duration is not None:
-            seen = BitsPerSecond(sends["rates"][0])
-            clip = programs.clip_to_watch(duration, seen)
-            return programs.watch(
-                source,
-                entry.to,
-                clip,
-                duration=duration,
-                rate=seen,
-                port=port,
-                flow=number,
-                congestion_control=entry.congestion_control,
-                by=entry.viewer or "ffmpeg",
-            )
+            return _watched(entry, source, number, duration)
         case "rtp" if duration is not None:
-            clip = _clip(duration, rate or USUAL_RATE, int(sends.get("frames_per_second", _FRAMES_PER_SECOND)))
-            by = entry.streamer or "ffmpeg"
-            over = entry.over or "rtp"
-            return programs.stream(source, entry.to, clip, by=by, over=over, port=entry.port, flow=number)
+            return _streamed(entry, source, number, duration)
         case "ping":
             pace = sends.get("interval", Picoseconds(10**12))
-            return programs.ping(source, entry.to, count=sends.get("count", 1), interval=pace, flow=number)
+            return programs.ping(source, to, count=sends.get("count", 1), interval=pace, flow=number)
         case _:
             raise NotAvailable(
                 f"the traffic {entry.name} asks for what the program for {entry.app} cannot do",
                 "programs send constant rates for a duration, or fetch once; for the rest write using: apps",
             )
+
+
+def _generated(entry: Traffic, source: str, number: int, generator: str) -> Transfer:
+    payload_bytes, packets_per_second = entry.generated_rate
+    return generated(
+        source,
+        entry.to,
+        generator,
+        packets_per_second=packets_per_second,
+        payload_bytes=payload_bytes,
+        duration_s=int(entry.sends["duration"]) // 10**12,
+        poisson=entry.sends.get("process", "constant") == "poisson",
+        processors=entry.processors or None,
+        flow=number,
+    )
+
+
+def _estimated(entry: Traffic, source: str, number: int, tool: EstimatingTool) -> Transfer:
+    return programs.estimate_by(
+        source,
+        entry.to,
+        tool.command,
+        reads=tool.reads,
+        server=tool.server,
+        port=entry.port or BANDWIDTH_PORT,
+        listens=tool.listens,
+        unit=tool.unit,
+        flow=number,
+    )
+
+
+def _watched(entry: Traffic, source: str, number: int, duration: Picoseconds) -> Transfer:
+    rate = BitsPerSecond(entry.sends["rates"][0])
+    film = None if entry.clip is None else clip_file(entry.clip)
+    return programs.watch(
+        source,
+        entry.to,
+        programs.clip_to_watch(duration, rate, film),
+        duration=duration,
+        rate=rate,
+        port=entry.port or 0,
+        flow=number,
+        congestion_control=entry.congestion_control,
+        by=entry.viewer or "ffmpeg",
+        over="rtsp" if entry.over == "rtsp" else "http",
+    )
+
+
+def _streamed(entry: Traffic, source: str, number: int, duration: Picoseconds) -> Transfer:
+    frames = int(entry.sends.get("frames_per_second", _FRAMES_PER_SECOND))
+    return programs.stream(
+        source,
+        entry.to,
+        _clip(duration, entry.sends.get("rate") or USUAL_RATE, frames, entry.clip),
+        by=entry.streamer or "ffmpeg",
+        received_by=entry.receiver or "ffmpeg",
+        over=entry.over or "rtp",
+        port=entry.port,
+        flow=number,
+    )
 
 
 @functools.cache
@@ -171,11 +190,16 @@ def _clips() -> tempfile.TemporaryDirectory[str]:
 
 
 @functools.cache
-def _clip(duration: Picoseconds, rate: BitsPerSecond, frames_per_second: int) -> programs.Clip:
+def _clip(duration: Picoseconds, rate: BitsPerSecond, frames_per_second: int, own: str | None) -> programs.Clip:
     """A clip that all runs of a study share: the same pictures meet all networks."""
-    name = f"{duration}-{rate}-{frames_per_second}.ts".replace(" ", "")
+    film = "" if own is None else own.partition("@")[2]
+    name = f"{duration}-{rate}-{frames_per_second}-{film}.ts".replace(" ", "")
     return programs.make_clip(
-        Path(_clips().name, name), duration=duration, rate=rate, frames_per_second=frames_per_second
+        Path(_clips().name, name),
+        duration=duration,
+        rate=rate,
+        frames_per_second=frames_per_second,
+        source=None if own is None else clip_file(own),
     )
 
 

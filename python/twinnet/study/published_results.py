@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from twinnet.stats import Interval, TestResult, t_quantile, t_test_of_means
+from twinnet.study.published_rows import PublishedSides
 from twinnet.study.specification import Published
+from twinnet.study.verdict import evaluate_side
 
-__all__ = ["AS_PUBLISHED_SHARE", "PublishedResult"]
+if TYPE_CHECKING:
+    from twinnet.study.run_quantities import RunTables
+
+__all__ = ["AS_PUBLISHED_SHARE", "PublishedResult", "published_result", "share_above"]
 
 AS_PUBLISHED_SHARE = 0.05
 """A figure that differs by at most this share of the published one is as published."""
@@ -45,11 +52,15 @@ class PublishedResult:
 
     @property
     def difference(self) -> float:
-        """By how much what was measured is above the published value, as a share of it; NaN where that has no
-        meaning."""
-        if self.measured is None or self.value == 0:
-            return math.nan
-        return (self.measured.estimate - self.value) / abs(self.value)
+        """By how much what was measured is above the published value, as a share of it; of a quantity over another,
+        by how much their ratio is. NaN where that has no meaning."""
+        whole = abs(self._whole)
+        return math.nan if self.measured is None or whole == 0 else (self.measured.estimate - self.value) / whole
+
+    @property
+    def _whole(self) -> float:
+        """What a difference is a share of: the published value, or the ratio that it stands for."""
+        return 1 + self.value if self.published.over else self.value
 
     @property
     def test(self) -> TestResult | None:
@@ -73,9 +84,45 @@ class PublishedResult:
         if self.measured is None:
             return ""
         difference = self.measured.estimate - self.value
-        if abs(difference) <= AS_PUBLISHED_SHARE * abs(self.value):
+        if abs(difference) <= AS_PUBLISHED_SHARE * abs(self._whole):
             return "as published"
         test = self.test
         if test is not None:
             return f"comparable (p = {test.p_value:.2g})" if test.p_value > _ALPHA else "differs"
         return "within the published deviation" if abs(difference) <= self.deviation else "differs"
+
+
+def published_result(
+    published: Published, sides: PublishedSides, unit: str, runs: Sequence[RunTables], confidence: float
+) -> PublishedResult:
+    """Set `published` beside what `runs` measured; both are in `unit`."""
+    value = sum(term.factor for term in sides.value)
+    deviation = sum(term.factor for term in sides.deviation) if sides.deviation else math.nan
+    try:
+        seen = evaluate_side(sides.measured, runs, confidence)
+        interval, count = seen.interval, seen.runs
+        if sides.over:
+            over = evaluate_side(sides.over, runs, confidence)
+            interval, count = share_above(interval, over.interval), min(count, over.runs)
+    except LookupError as error:
+        return PublishedResult(published, value, deviation, None, 0, unit, str(error.args[0]))
+    return PublishedResult(published, value, deviation, interval, count, unit)
+
+
+def share_above(first: Interval, second: Interval) -> Interval:
+    """The share by which `first` is above `second`.
+
+    Its interval is by the delta method, as of independent means (Casella and Berger, Statistical Inference, 5.5.4):
+    where both vary together, it is too wide.
+
+    Raises
+    ------
+    LookupError
+        The second is zero, of which there is no share.
+    """
+    if second.estimate == 0:
+        raise LookupError("what it is put over is zero")
+    ratio = first.estimate / second.estimate
+    halves = [(one.high - one.low) / 2 for one in (first, second)]
+    half = math.hypot(halves[0], ratio * halves[1]) / abs(second.estimate)
+    return Interval(ratio - 1, ratio - 1 - half, ratio - 1 + half, first.level, "delta")

@@ -1,4 +1,4 @@
-"""Entries of a study's `published` that stand for the rows of a table beside it: one for each row."""
+"""Entries of a study's `published`: those that stand for the rows of a table beside it, and the sides of each."""
 
 from __future__ import annotations
 
@@ -6,15 +6,41 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from twinnet.errors import did_you_mean
+from twinnet.study.predicate import SHARE_UNIT, Names, Side, parse_side, unit_of_side
 from twinnet.study.specification import Published
 
-__all__ = ["each_published"]
+__all__ = ["PublishedSides", "each_published", "sides_of", "unit_wanted"]
 
 MOST_ROWS = 10_000
 _COLUMN = re.compile(r"\{([^{}]*)\}")
-_FILLED = ("text", "source", "value", "deviation", "measured", "table")
+_FILLED = ("text", "source", "value", "deviation", "measured", "over", "table")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSides:
+    """What an entry measures, the published value, its deviation and what both are over; each of the last two is empty
+    where there is none."""
+
+    measured: Side
+    value: Side
+    deviation: Side
+    over: Side
+
+
+def sides_of(published: Published, names: Names) -> PublishedSides:
+    """Read what `published` says; raises `ValueError` as :func:`~twinnet.study.predicate.parse_check` does."""
+    texts = (published.measured, published.value, published.deviation, published.over)
+    return PublishedSides(*(parse_side(text, names) if text else () for text in texts))
+
+
+def unit_wanted(published: Published, key: str, names: Names) -> str | None:
+    """The unit that `key` of an entry must have; `None` where any will do."""
+    if key == "measured":
+        return None
+    return SHARE_UNIT if published.over and key != "over" else unit_of_side(published.measured, names)
 
 
 def each_published(entries: Sequence[Published], beside: Mapping[str, str]) -> Iterator[tuple[int, Published]]:

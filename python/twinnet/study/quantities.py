@@ -116,6 +116,17 @@ def _transfer_times(rows: pl.DataFrame) -> Vector:
     return times
 
 
+def _read_rates(rows: pl.DataFrame) -> Vector:
+    import polars as pl
+
+    if "video_played_s" not in rows.columns:
+        raise LookupError(_NOT_VIEWED)
+    watched = rows.filter(pl.col("video_played_s").is_not_null() & (pl.col("end_s") > pl.col("start_s")))
+    if watched.is_empty():
+        raise LookupError(_NO_VIEWER)
+    return (8 * watched["payload_bytes"] / (watched["end_s"] - watched["start_s"])).to_numpy()
+
+
 def _bandwidth_errors(rows: pl.DataFrame) -> Vector:
     if "available_bandwidth_bps" not in rows.columns:
         raise LookupError(_NOT_ESTIMATED)
@@ -132,10 +143,10 @@ def _bandwidths_covered(rows: pl.DataFrame) -> Vector:
     if "available_bandwidth_bps" not in rows.columns:
         raise LookupError(_NOT_ESTIMATED)
     names = [f"available_bandwidth_{name}_bps" for name in ("true", "low", "high")]
-    told = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
-    if told.is_empty():
-        raise LookupError("no estimator of available bandwidth told an interval")
-    return told.select(pl.col(names[0]).is_between(names[1], names[2]).cast(pl.Float64)).to_series().to_numpy()
+    known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
+    if known.is_empty():
+        raise LookupError("no estimator of available bandwidth gave an interval")
+    return known.select(pl.col(names[0]).is_between(names[1], names[2]).cast(pl.Float64)).to_series().to_numpy()
 
 
 def _probe_disturbances(rows: pl.DataFrame) -> Vector:
@@ -201,7 +212,7 @@ def _of_senders(column: str, size: float = 1.0, of_requested: bool = False) -> C
             found = seen[column].to_numpy() * size
         if found.size == 0:
             raise LookupError(
-                f"no sender told its {column}; errors of rates and gaps need a rate, the rest a 'generator'"
+                f"no sender reported its {column}; errors of rates and gaps need a rate, the rest a 'generator'"
             )
         return found
 
@@ -331,6 +342,12 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "bit/s",
         "The rate that each viewer of video in segments played.",
         _numbers("video_rate_bps", _NOT_VIEWED, _NO_VIEWER),
+    ),
+    "video_read_rate": _of_flows(
+        "bit/s",
+        "The rate at which each viewer of video read its film, over the time that it watched: for programs what VLC "
+        "calls the demultiplexed bitrate.",
+        _read_rates,
     ),
     "stall_time": _of_flows(
         "s", "The time that each viewer's video stalled.", _numbers("video_stalled_s", _NOT_VIEWED, _NO_VIEWER)

@@ -8,21 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from twinnet.errors import BadQuantity
-from twinnet.ranges import counting_interval_ps, line_rate_bps, moment_ps, run_time_ps, transfer_bytes
+from twinnet.ranges import moment_ps
 from twinnet.units import PS_PER_SECOND, duration_ps, rate_bps, size_bytes
 
-__all__ = [
-    "Kind",
-    "Quantity",
-    "parse_duration_ps",
-    "parse_interval_ps",
-    "parse_moment_ps",
-    "parse_quantity",
-    "parse_rate_bps",
-    "parse_run_time_ps",
-    "parse_size_bytes",
-    "parse_transfer_bytes",
-]
+__all__ = ["Kind", "Quantity", "parse_moment_ps", "parse_quantity", "reader"]
 
 Kind = Literal["duration", "rate", "size", "number", "word"]
 
@@ -101,43 +90,18 @@ def parse_quantity(given: object) -> Quantity:
     raise ValueError(f"{shown} has an unknown unit; known are {', '.join(refused)}")
 
 
-def _as_value_error(parse: Callable[[object, str], int], given: object, what: str) -> int:
-    try:
-        return parse(given, what)
-    except BadQuantity as error:
-        raise ValueError(str(error)) from None
+def reader(parse: Callable[[object, str], int], what: str) -> Callable[[object], int]:
+    """Return a function that reads a quantity of a study file by `parse`, as `what` it is: it refuses bare numbers and
+    raises `ValueError`, as pydantic wants it."""
+
+    def read(given: object) -> int:
+        try:
+            return parse(given, what)
+        except BadQuantity as error:
+            raise ValueError(str(error)) from None
+
+    return read
 
 
-def parse_duration_ps(given: object) -> int:
-    """Picoseconds of a duration such as ``5 ms``; a bare number is refused with `ValueError`, as pydantic wants it."""
-    return _as_value_error(duration_ps, given, "duration")
-
-
-def parse_moment_ps(given: object) -> int:
-    """Picoseconds of a time after the start, at most 100 days; raises `ValueError`."""
-    return _as_value_error(moment_ps, given, "time")
-
-
-def parse_run_time_ps(given: object) -> int:
-    """Picoseconds that traffic lasts, above zero and at most 100 days; raises `ValueError`."""
-    return _as_value_error(run_time_ps, given, "duration")
-
-
-def parse_interval_ps(given: object) -> int:
-    """Picoseconds of an interval in which is counted, 1 ms to an hour; raises `ValueError`."""
-    return _as_value_error(counting_interval_ps, given, "interval")
-
-
-def parse_rate_bps(given: object) -> int:
-    """Bits per second of a rate such as ``10 Mbit``; a bare number is refused with `ValueError`."""
-    return _as_value_error(line_rate_bps, given, "rate")
-
-
-def parse_transfer_bytes(given: object) -> int:
-    """Bytes of a transfer such as ``400 MB``, at most 1 PB; raises `ValueError`."""
-    return _as_value_error(transfer_bytes, given, "size")
-
-
-def parse_size_bytes(given: object) -> int:
-    """Bytes of a size such as ``400 MB``; a bare number is refused with `ValueError`."""
-    return _as_value_error(size_bytes, given, "size")
+parse_moment_ps: Callable[[object], int] = reader(moment_ps, "time")
+"""Picoseconds of a time after the start, at most 100 days."""

@@ -1,4 +1,4 @@
-"""Parts of a study that the real clock refuses: what physical machines and cables cannot be told to do."""
+"""Parts of a study that the real clock refuses: what physical machines and cables cannot be made to do."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def check_machines(specification: StudySpecification) -> None:
             f"the ports of real switches are not counted: measurements {', '.join(ports)}",
             "measure what hosts receive (throughput), or use --clock wall",
         )
+    if specification.capture is not None:
+        raise BadValue("the ports of real switches are not captured", "leave 'capture' out, or use --clock wall")
     if specification.policy is not None:
         raise BadValue("a policy is not installed in real switches", "leave 'policy' out, or use --clock wall")
     for factor, levels in specification.factors.items():

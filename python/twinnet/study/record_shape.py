@@ -3,12 +3,13 @@ altered it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, cast
 
 from twinnet.results.fidelity import FidelityRecord
 
-__all__ = ["check_shape"]
+__all__ = ["check_shape", "without_nan"]
 
 _NUMBER = (int, float)
 _EVERY: Mapping[str, Any] = {
@@ -56,8 +57,8 @@ def check_shape(record: Mapping[str, Any]) -> None:
     _check(record, _EVERY, "")
     _check(record, _OF_STATUS[status], "")
     if status == "finished":
-        told = record["fidelity"]["record"]
-        late = told.get("lateness_ns", {})
+        fidelity = record["fidelity"]["record"]
+        late = fidelity.get("lateness_ns", {})
         if not isinstance(late, dict) or not all(
             one is None or isinstance(one, _NUMBER)
             for name, one in cast("dict[str, Any]", late).items()
@@ -65,18 +66,27 @@ def check_shape(record: Mapping[str, Any]) -> None:
         ):
             raise ValueError("its 'fidelity.record.lateness_ns' is no object of numbers")
         try:
-            FidelityRecord.from_spec(told)
+            FidelityRecord.from_spec(fidelity)
         except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
             raise ValueError(f"its 'fidelity.record' cannot be read: {error}") from None
 
 
-def _check(told: Mapping[str, Any], wanted: Mapping[str, Any], place: str) -> None:
+def _check(given: Mapping[str, Any], wanted: Mapping[str, Any], place: str) -> None:
     for key, kind in wanted.items():
-        if key not in told:
+        if key not in given:
             raise ValueError(f"it has no '{place}{key}'")
-        value = told[key]
+        value = given[key]
         kinds = dict if isinstance(kind, Mapping) else kind
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not object):
             raise ValueError(f"its '{place}{key}' is {str(value)[:40]!r}, where {_NAMES[kinds]} belongs")
         if isinstance(kind, Mapping):
             _check(cast("Mapping[str, Any]", value), cast("Mapping[str, Any]", kind), f"{place}{key}.")
+
+
+def without_nan(value: Any) -> Any:
+    """Return `value` as JSON has it: null in the place of numbers that are not finite, and texts as keys."""
+    if isinstance(value, Mapping):
+        return {str(key): without_nan(inner) for key, inner in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in cast(list[Any], value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

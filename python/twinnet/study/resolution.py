@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from twinnet.deliveries import named_traces
 from twinnet.errors import BadValue, did_you_mean, reason
 from twinnet.given_files import read_given_text
-from twinnet.study.answer_text import parse_answer
-from twinnet.study.beside import FILES_OF_TRAFFIC, Beside
+from twinnet.study.beside import Beside
+from twinnet.study.declared_parameters import REFERENCE, Declared, declared_parameters, typed_value
+from twinnet.study.files_put_in import put_files_in
 from twinnet.study.further_mistakes import further_mistakes, torn_checks
+from twinnet.study.named_studies import built_in_studies, named_studies
 from twinnet.study.network_of import check_networks
-from twinnet.study.own_metric import OWN_NAME, OwnMetric, find_metric
-from twinnet.study.own_source import bring_own
-from twinnet.study.predicate import Check, Names, Side, aggregate_of, parse_check, parse_side, unit_of_side
-from twinnet.study.published_figures import read_figures
-from twinnet.study.published_rows import each_published
+from twinnet.study.own_clip import described_clip, is_clip
+from twinnet.study.own_metric import OwnMetric, find_metric
+from twinnet.study.predicate import Check, Names, parse_check
+from twinnet.study.published_rows import PublishedSides, each_published, sides_of
 from twinnet.study.quantity import Quantity, parse_quantity
-from twinnet.study.sound_aggregates import check_aggregate, check_measured
-from twinnet.study.specification import Parameter, Published, StudySpecification
-from twinnet.study.tolerance import Tolerances
+from twinnet.study.sound_study import check_reference, check_twin, unused_parameters, wrong_levels, wrong_statements
+from twinnet.study.specification import Published, StudySpecification
 from twinnet.yaml_source import SIZE_LIMIT_BYTES, Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
 __all__ = ["Study", "built_in_studies", "load_study", "read_study", "reader_in", "with_changes"]
 
-STUDIES_FOLDER = Path(__file__).resolve().parent.parent / "studies"
-_REFERENCE = re.compile(r"\$\{([^}]*)\}|\$")
 _UNRESOLVED = ("parameters", "presets")
+_LONG = ("factors", "statements", "published")
+"""Sections that take long to check. Where levels change none of the parameters that one names, it stays as it was
+checked."""
 _PROSE = ("title", "question", "answer", "text")
 """Keys whose text people read."""
 LONGEST_TEXT = 20_000
@@ -77,7 +77,21 @@ class Study:
 
     def at(self, levels: Mapping[str, str]) -> StudySpecification:
         """The specification with the parameters that the `levels` of the factors set."""
-        return _resolve(self.document, self.parameters_at(levels), self.beside)
+        values = self.parameters_at(levels)
+        changed = {name for name, value in values.items() if value != self.parameters.get(name)}
+        stays = [section for section, named in self._named_by_sections.items() if not named & changed]
+        try:
+            checked = {section: getattr(self.specification, section) for section in stays}
+            return _resolve(self.document, values, self.beside, checked=checked)
+        except SourceError:
+            # The mistakes are looked for in the file's own words.
+            return _resolve(self.document, values, self.beside)
+
+    @cached_property
+    def _named_by_sections(self) -> dict[str, set[str]]:
+        """The parameters that each long section names."""
+        sections = [section for section in _LONG if section in self.document.data]
+        return {section: set(_names_in(self.document.data[section])) for section in sections}
 
     def parameters_at(self, levels: Mapping[str, str]) -> dict[str, Quantity]:
         """The parameters with what the `levels` of the factors set."""
@@ -113,32 +127,19 @@ class Study:
         """Every published figure: of an entry for the rows of a table, one for each row."""
         return [one for _, one in each_published(self.specification.published, self.beside)]
 
-    def published_sides(self) -> list[tuple[Side, Side, Side]]:
-        """Of each published figure, what is measured here, the published value and its deviation; that is empty where
-        none was published."""
+    def published_sides(self) -> list[PublishedSides]:
+        """Of each published figure, what is measured here, the published value, its deviation and what it is over."""
         names = self.names()
-        return [
-            (
-                parse_side(one.measured, names),
-                parse_side(one.value, names),
-                parse_side(one.deviation, names) if one.deviation else (),
-            )
-            for one in self.published()
-        ]
-
-
-def built_in_studies() -> dict[str, Path]:
-    """The studies that come with the package: name to `study.yaml`."""
-    return {path.parent.name: path for path in sorted(STUDIES_FOLDER.glob("*/study.yaml"))}
+        return [sides_of(one, names) for one in self.published()]
 
 
 def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = None, preset: str | None = None) -> Study:
-    """Read a study by its built-in name or by the path of its file (or of the folder that holds `study.yaml`).
+    """Read a study by its name or by the path of its file (or of the folder that holds `study.yaml`).
 
     Parameters
     ----------
     name_or_path
-        A name that :func:`built_in_studies` knows, or a path.
+        A name that :func:`~twinnet.study.named_studies.named_studies` knows, or a path.
     settings
         New values of parameters, or of paths such as `repetitions` or `traffic.udp.payload`.
     preset
@@ -151,7 +152,7 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
     SourceError
         The file has mistakes; each is listed with file, line and key.
     """
-    known = built_in_studies()
+    known = named_studies()
     path = known.get(str(name_or_path), Path(name_or_path))
     if path.is_dir():
         path = path / "study.yaml"
@@ -172,6 +173,8 @@ def reader_in(folder: Path) -> Callable[[str], str]:
     def read(name: str) -> str:
         path = folder / name
         try:
+            if is_clip(name):
+                return described_clip(path)
             return read_given_text(path, LARGEST_BESIDE_BYTES)
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} cannot be read: {reason(error)}; put it beside the study file") from None
@@ -197,7 +200,7 @@ def read_study(
         raise document.error((), f"this is a network, not a study; start it with: twinnet lab {document.file}")
     data: dict[str, Any] = copy.deepcopy(cast(dict[str, Any], given))
     document = dataclasses.replace(document, data=data)
-    declared, unreadable = _declared(document)
+    declared, unreadable = declared_parameters(document)
     values = {name: quantity for name, (quantity, _) in declared.items()}
     changes: dict[str, str] = {}
     beside = Beside(read_beside)
@@ -218,8 +221,8 @@ def read_study(
         changes[key] = value
     specification = _resolve(document, values, beside)
     study = Study(document, values, specification, changes, text, beside)
-    problems = [*_wrong_levels(study, declared), *_wrong_statements(study), *_unused_parameters(study)]
-    checks: list[Callable[[], None]] = [lambda: _check_twin(study), lambda: _check_reference(study)]
+    problems = [*wrong_levels(study, declared), *wrong_statements(study), *unused_parameters(study)]
+    checks: list[Callable[[], None]] = [lambda: check_twin(study), lambda: check_reference(study)]
     # Under levels that are wrong themselves there is no network to speak of.
     if not any(problem.path[:1] == ("factors",) for problem in problems):
         checks.append(lambda: check_networks(study.document, specification, study.at))
@@ -243,54 +246,9 @@ def with_changes(study: Study, changes: Mapping[str, str]) -> Study:
     )
 
 
-def _declared(document: Document) -> tuple[dict[str, tuple[Quantity, list[str] | None]], dict[str, Problem]]:
-    """The parameters of the file, with the words that each allows; and what is wrong with the others."""
-    section = document.data.get("parameters", {})
-    if not isinstance(section, dict):
-        raise document.error(("parameters",), "is a mapping of names to defaults, such as 'link_rate: 1 Gbit'")
-    declared: dict[str, tuple[Quantity, list[str] | None]] = {}
-    unreadable: dict[str, Problem] = {}
-    for name, given in cast(dict[str, Any], section).items():
-        try:
-            declared[name] = _declaration(document, name, given)
-        except SourceError as error:
-            (unreadable[name],) = error.problems
-    return declared, unreadable
-
-
-def _declaration(document: Document, name: str, given: object) -> tuple[Quantity, list[str] | None]:
-    value, one_of = given, None
-    path: Location = ("parameters", name)
-    if isinstance(given, dict):
-        entry = cast(dict[str, Any], given)
-        value, one_of = entry.get("default"), entry.get("one_of")
-        if value is None:
-            raise document.error(path, "needs 'default', such as 'default: 1 Gbit'", key=True)
-        path = (*path, "default")
-    try:
-        quantity = parse_quantity(value)
-    except ValueError as error:
-        raise document.error(path, str(error)) from None
-    allowed = cast(list[str], one_of) if isinstance(one_of, list) else None
-    if allowed is not None and quantity.text not in allowed:
-        raise document.error(path, f"{quantity.text!r} is not one of {', '.join(map(str, allowed))}")
-    return quantity, allowed
-
-
-def _typed(declared: Mapping[str, tuple[Quantity, list[str] | None]], name: str, value: object) -> Quantity:
-    """`value` as the parameter `name`, of the same kind as its default."""
-    quantity = parse_quantity(value)
-    default, one_of = declared[name]
-    if quantity.kind != default.kind:
-        raise ValueError(f"{name} is a {default.kind} such as {default.text!r}; {quantity.text!r} is a {quantity.kind}")
-    if one_of is not None and quantity.text not in one_of:
-        raise ValueError(f"{name} is one of {', '.join(one_of)}; {quantity.text!r} is not")
-    return quantity
-
-
 def _change(
     document: Document,
-    declared: Mapping[str, tuple[Quantity, list[str] | None]],
+    declared: Declared,
     values: dict[str, Quantity],
     key: str,
     value: object,
@@ -298,7 +256,7 @@ def _change(
 ) -> None:
     if key in declared:
         try:
-            values[key] = _typed(declared, key, value)
+            values[key] = typed_value(declared, key, value)
         except ValueError as error:
             raise BadValue(f"{by} {key}={value}: {error}") from None
         return
@@ -355,15 +313,19 @@ def _resolve(
     values: Mapping[str, Quantity],
     beside: Beside,
     unreadable: Mapping[str, Problem] = MappingProxyType({}),
+    checked: Mapping[str, Any] = MappingProxyType({}),
 ) -> StudySpecification:
-    """Return the specification with `values` put in; `unreadable` are parameters whose default is a mistake."""
+    """Return the specification with `values` put in; `unreadable` are parameters whose default is a mistake, `checked`
+    sections that were checked with the same values."""
     torn = torn_checks(document, document.data)
     unknown: list[Problem] = [*unreadable.values(), *torn]
     data = {
         key: value if key in _UNRESOLVED else _substitute(document, (key,), value, values, unreadable, unknown)
         for key, value in document.data.items()
+        if key not in checked
     }
-    _put_files_in(document, data, beside)
+    data |= checked
+    put_files_in(document, data, beside)
     try:
         specification = validate(dataclasses.replace(document, data=data), StudySpecification)
         if unknown:
@@ -379,8 +341,21 @@ def _resolve(
         # The same of what follows the comma: YAML takes it for keys.
         statements = tuple(one.key.removesuffix("check") for one in torn)
         found = [one for one in found if not one.key.startswith(statements)]
-        told = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])
-        raise SourceError(error.file, sorted(told, key=lambda one: (one.line, one.column))) from None
+        problems = dict.fromkeys([*unknown, *(_at_the_parameter(document, one) for one in found)])
+        raise SourceError(error.file, sorted(problems, key=lambda one: (one.line, one.column))) from None
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """The parameters that `value`, a part of a file, names."""
+    if isinstance(value, str):
+        yield from (one.group(1) for one in REFERENCE.finditer(value) if one.group(1) is not None)
+    elif isinstance(value, Mapping):
+        for key, inner in cast(Mapping[str, object], value).items():
+            yield from _names_in(key)
+            yield from _names_in(inner)
+    elif isinstance(value, list):
+        for inner in cast(list[object], value):
+            yield from _names_in(inner)
 
 
 def _touch(one: Problem, other: Problem) -> bool:
@@ -391,35 +366,6 @@ def _touch(one: Problem, other: Problem) -> bool:
     )
 
 
-def _put_files_in(document: Document, data: Mapping[str, Any], beside: Beside) -> None:
-    """Put what a file holds in the place of its name."""
-    traffic: Any = data.get("traffic")
-    for index, entry in enumerate(cast(list[Any], traffic) if isinstance(traffic, list) else []):
-        for key in FILES_OF_TRAFFIC if isinstance(entry, dict) else ():
-            fields = cast(dict[str, Any], entry)
-            if isinstance(fields.get(key), str):
-                try:
-                    fields[key] = beside.entries(key, fields[key])
-                except ValueError as error:
-                    raise document.error(("traffic", index, key), str(error)) from None
-        for key, what in (("congestion_control", "congestion control"), ("of", "application")):
-            own: Any = cast(dict[str, Any], entry).get(key) if isinstance(entry, dict) else None
-            if isinstance(own, str) and OWN_NAME.fullmatch(own):
-                try:
-                    entry[key] = bring_own(own, beside, what)
-                except ValueError as error:
-                    raise document.error(("traffic", index, key), str(error)) from None
-    for section in ("network", "factors"):
-        for fields, place in named_traces(data.get(section), (section,)):
-            key = str(place[-1])
-            # A reference to nothing is told of later.
-            if not _REFERENCE.search(fields[key]):
-                try:
-                    fields[key] = beside.entries(key, fields[key])
-                except ValueError as error:
-                    raise document.error(place, str(error)) from None
-
-
 def _at_the_parameter(document: Document, problem: Problem) -> Problem:
     """`problem`, or, where the file says `${parameter}`, the same about the default, which is the mistake."""
     value: Any = document.data
@@ -428,7 +374,7 @@ def _at_the_parameter(document: Document, problem: Problem) -> Problem:
             # An entry of a file: the file's name is what stands here.
             break
         value = value[element]
-    reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+    reference = REFERENCE.fullmatch(value) if isinstance(value, str) else None
     if reference is None or reference.group(1) is None:
         return problem
     return document.problem(document.existing(("parameters", reference.group(1), "default")), problem.message)
@@ -478,9 +424,9 @@ def _substitute(
         unknown.append(document.problem(path, said))
         return ""
 
-    whole = _REFERENCE.fullmatch(value)
+    whole = REFERENCE.fullmatch(value)
     before = len(unknown)
-    text = _REFERENCE.sub(one, value)
+    text = REFERENCE.sub(one, value)
     if len(unknown) > before:
         return text
     if len(text) > LONGEST_TEXT:
@@ -488,161 +434,3 @@ def _substitute(
     if whole is not None and values[whole.group(1)].kind == "number":
         return values[whole.group(1)].base
     return text
-
-
-def _wrong_levels(study: Study, declared: Mapping[str, tuple[Quantity, list[str] | None]]) -> list[Problem]:
-    """Levels and presets that set parameters which do not exist, or to values of another kind."""
-    document, specification = study.document, study.specification
-    problems: list[Problem] = []
-    set_by: dict[str, str] = {}
-    for factor_name, factor in specification.factors.items():
-        for level_name, level in factor.levels.items():
-            for name, value in level.set.items():
-                path = ("factors", factor_name, "levels", level_name, "set", name)
-                if name not in declared:
-                    problems.append(
-                        document.problem(path, f"unknown parameter; {did_you_mean(name, declared)}", key=True)
-                    )
-                    continue
-                if set_by.setdefault(name, factor_name) != factor_name:
-                    said = f"the factor {set_by[name]} sets this parameter too"
-                    problems.append(document.problem(path, said, key=True))
-                try:
-                    _typed(declared, name, value)
-                except ValueError as error:
-                    problems.append(document.problem(path, str(error)))
-    for name in study.changes:
-        if name in set_by:
-            raise BadValue(
-                f"{name} cannot be set: the levels of the factor {set_by[name]} set this parameter",
-                "change the levels in the study file",
-            )
-    for preset_name, preset in specification.presets.items():
-        for name, value in preset.set.items():
-            if name in declared:
-                try:
-                    _typed(declared, name, value)
-                except ValueError as error:
-                    problems.append(document.problem(("presets", preset_name, "set", name), str(error)))
-    return problems
-
-
-def _unused_parameters(study: Study) -> list[Problem]:
-    """Parameters that nothing names: to set one would change nothing."""
-    document, specification = study.document, study.specification
-    referred: set[str] = set()
-
-    def look(value: Any) -> None:
-        if isinstance(value, Mapping):
-            for inner in cast(Mapping[str, Any], value).values():
-                look(inner)
-        elif isinstance(value, list):
-            for inner in cast(list[Any], value):
-                look(inner)
-        elif isinstance(value, str):
-            referred.update(found.group(1) for found in _REFERENCE.finditer(value) if found.group(1))
-
-    look({key: value for key, value in document.data.items() if key != "parameters"})
-    # Checks, answers, published values and tolerances name parameters without a sign.
-    named = " ".join(
-        [
-            specification.answer,
-            *(one.check for one in specification.statements),
-            *(text for one in specification.published for text in (one.value, one.deviation, one.measured)),
-            *map(str, specification.twin.tolerance.values()),
-        ]
-    )
-    referred.update(re.findall(r"[a-z][a-z0-9_]*", named))
-    return [
-        document.problem(
-            ("parameters", name),
-            f"nothing uses the parameter {name}; write ${{{name}}} where its value is meant, or remove it",
-            key=True,
-        )
-        for name in study.parameters
-        if name not in referred
-    ]
-
-
-def _wrong_statements(study: Study) -> list[Problem]:
-    """The answer, statements and published figures that cannot be read, or that compare what cannot be compared."""
-    names = study.names()
-    problems: list[Problem] = []
-
-    def attempt(path: Location, check: Callable[[], None]) -> None:
-        try:
-            check()
-        except ValueError as error:
-            problems.append(study.document.problem(path, str(error)))
-
-    def check_answer() -> None:
-        for part in parse_answer(study.specification.answer, names):
-            _check_side(study, part.side or ())
-
-    def check_statement(text: str) -> None:
-        for comparison in parse_check(text, names):
-            _check_side(study, (*comparison.left, *comparison.right, *comparison.margin))
-
-    def check_published(published: Published, key: str) -> None:
-        unit = None if key == "measured" else unit_of_side(published.measured, names)
-        if getattr(published, key):
-            _check_side(study, parse_side(getattr(published, key), names, unit))
-
-    def check_measurement(name: str) -> None:
-        if study.specification.measurements[name].is_own:
-            find_metric(study.specification.measurements[name].of, study.beside)
-        check_measured(study.specification, name)
-        function = study.specification.measurements[name].function
-        check_aggregate(study.specification, aggregate_of(name, function=function))
-
-    for name in study.specification.measurements:
-        attempt(("measurements", name), lambda name=name: check_measurement(name))
-    attempt(("answer",), check_answer)
-    for index, statement in enumerate(study.specification.statements):
-        attempt(("statements", index, "check"), lambda text=statement.check: check_statement(text))
-    for index, published in enumerate(study.specification.published):
-        before = len(problems)
-        rows: list[Published] = []
-        path = ("published", index)
-        attempt(
-            path, lambda one=published, rows=rows: rows.extend(row for _, row in each_published([one], study.beside))
-        )
-        for key, row in itertools.product(("measured", "value", "deviation"), rows):
-            if len(problems) == before:
-                attempt((*path, key), lambda row=row, key=key: check_published(row, key))
-    return problems
-
-
-def _check_twin(study: Study) -> None:
-    try:
-        Tolerances(study.specification, study.names())
-    except ValueError as error:
-        key, why = error.args
-        path = ("twin", *str(key).split(".", 1))
-        raise study.document.error(study.document.existing(path), str(why)) from None
-
-
-def _check_reference(study: Study) -> None:
-    reference = study.specification.reference
-    if reference is None:
-        return
-    try:
-        text = study.beside[reference.file]
-    except ValueError as error:
-        raise study.document.error(("reference", "file"), str(error)) from None
-    try:
-        read_figures(reference, text, study.specification)
-    except ValueError as error:
-        raise study.document.error(("reference",), str(error), key=True) from None
-
-
-def _check_side(study: Study, side: Side) -> None:
-    for term in side:
-        if term.aggregate is not None:
-            check_aggregate(study.specification, term.aggregate)
-
-
-def declared_texts(specification: StudySpecification) -> Iterable[tuple[str, str]]:
-    """The names of the parameters with the text that explains each."""
-    for name, parameter in specification.parameters.items():
-        yield name, parameter.text if isinstance(parameter, Parameter) else ""

@@ -7,12 +7,10 @@ runs that were looked at last are kept (`KeptTables`); what follows from them is
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,98 +18,24 @@ import polars as pl
 
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
+from twinnet.study.kept_tables import Filters, KeptTables
 from twinnet.study.measured_quantity import DistributionColumn
 from twinnet.study.own_metric import OwnMetric, RunData
 from twinnet.study.predicate import Aggregate, aggregate_of
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
-from twinnet.study.value_functions import percentile_of, value_of
+from twinnet.study.value_functions import needs_values, value_of
 from twinnet.study.window import is_span, warm_up_length
 from twinnet.study.windowed import in_intervals, samples_within, sent_within, whole_intervals
 
-__all__ = ["KeptTables", "RunTables"]
+__all__ = ["RunTables"]
 
 Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
-_KEPT_BYTES = 64 << 20
 FINEST_SAMPLE_PS = 50_000_000_000
 """Bytes are counted in quarters of the shortest interval, if those are so long."""
-_COLUMN_BYTES = 2000
-"""The memory that a column takes besides its values: most tables have more columns than rows."""
-
-Filters = tuple[tuple[str, str], ...]
-Kept = TypeVar("Kept")
-
-
-class KeptTables:
-    """The tables that are kept in memory: those of the runs that were looked at last, and the lines made of them.
-
-    Parameters
-    ----------
-    most_bytes
-        The size of all that is kept, in bytes, above which what was not looked at for the longest time is dropped. The
-        last one is kept in any case.
-    """
-
-    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
-        self.most_bytes = most_bytes
-        self.bytes = 0
-        self._tables = _Recent[pl.DataFrame](self)
-        self._lines = _Recent[Cumulative](self)
-
-    def table(self, run: StoredRun, name: str) -> pl.DataFrame:
-        """The table `name` of `run`, from memory or from its file."""
-        return self._tables.get((id(run), name), lambda: run.table(name), _bytes_of)
-
-    def made(self, run: StoredRun, key: object, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """The table that `make` makes of those of `run`, from memory where it was made before under this `key`."""
-        return self._tables.get((id(run), key), make, _bytes_of)
-
-    def line(self, run: StoredRun, name: str, filters: Filters, make: Callable[[], Cumulative]) -> Cumulative:
-        """The line of the throughput `name` of `run`, from memory or by `make`."""
-        key = (id(run), name, filters)
-        return self._lines.get(key, make, lambda one: one.times_s.nbytes + one.bytes.nbytes)
-
-    def shrink(self) -> None:
-        """Drop what was not looked at for the longest time, until the rest is small enough."""
-        while self.bytes > self.most_bytes and (len(self._tables) > 1 or len(self._lines) > 1):
-            fuller = max(self._tables, self._lines, key=lambda kept: kept.bytes if len(kept) > 1 else -1)
-            fuller.drop()
-
-
-def _bytes_of(table: pl.DataFrame) -> int:
-    return int(table.estimated_size()) + _COLUMN_BYTES * table.width
-
-
-class _Recent(Generic[Kept]):
-    """Values by key, in the order in which they were looked at."""
-
-    def __init__(self, within: KeptTables) -> None:
-        self.within = within
-        self.bytes = 0
-        self._kept: OrderedDict[object, tuple[Kept, int]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def get(self, key: object, make: Callable[[], Kept], size_of: Callable[[Kept], int]) -> Kept:
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-        made = make()
-        size = size_of(made)
-        self._kept[key] = made, size
-        self.bytes += size
-        self.within.bytes += size
-        self.within.shrink()
-        return made
-
-    def drop(self) -> None:
-        _, (_, size) = self._kept.popitem(last=False)
-        self.bytes -= size
-        self.within.bytes -= size
 
 
 class RunTables:
@@ -260,7 +184,7 @@ class RunTables:
         rows = self._selected(self.flows, aggregate)
         if window_s is not None:
             rows = sent_within(rows.filter(pl.col("start_s").is_not_null()), window_s)
-        if aggregate.bound is None and percentile_of(aggregate.function) is None:
+        if not needs_values(aggregate.function, aggregate.bound):
             return quantity.value(rows, aggregate.function)
         if quantity.each is not None:
             lost = quantity.unfinished(rows) if quantity.unfinished is not None else 0
@@ -268,7 +192,7 @@ class RunTables:
         if quantity.column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         if not measurement.is_of_packets:
-            return _told_percentile(rows, quantity.column, aggregate.function)
+            return _reported_percentile(rows, quantity.column, aggregate.function)
         return _of_datagrams(self._datagrams(aggregate), aggregate, quantity.column)
 
     def _own_values(self, aggregate: Aggregate, window_s: tuple[float, float] | None) -> Vector:
@@ -408,7 +332,7 @@ class RunTables:
     def quantiles(self, name: str, filters: Filters = ()) -> tuple[Vector, Vector]:
         """Shares from 0 to 1 and the value of the measurement `name` that so many of its values do not exceed.
 
-        Of every packet where packets were kept. Elsewhere of what each flow tells (its least, median, 90 %, 99 % and
+        Of every packet where packets were kept. Elsewhere of what each flow gives (its least, median, 90 %, 99 % and
         greatest), averaged over flows by how many values they have.
 
         Raises
@@ -429,8 +353,8 @@ class RunTables:
         rows = self._selected(self.flows, aggregate_of(name, filters))
         seen = column.measured(rows)
         weights = seen[column.of_flows("count")].to_numpy()
-        told = [seen[column.of_flows(point)].to_numpy() for point in _QUANTILES_OF_FLOWS]
-        averaged = np.array([float((values * weights).sum() / weights.sum()) for values in told])
+        quantiles = [seen[column.of_flows(point)].to_numpy() for point in _QUANTILES_OF_FLOWS]
+        averaged = np.array([float((values * weights).sum() / weights.sum()) for values in quantiles])
         return np.array(list(_QUANTILES_OF_FLOWS.values())), averaged * column.size
 
     def _late_minimum(
@@ -506,8 +430,8 @@ def finest_interval_s(measurement: Measurement) -> float:
     return (interval_ps / 4 if interval_ps // 4 >= FINEST_SAMPLE_PS else interval_ps) / _PS_PER_SECOND
 
 
-def _told_percentile(rows: pl.DataFrame, column: DistributionColumn, function: str) -> float:
-    """A percentile that a flow itself tells; raises `LookupError` where it tells no such, or there are several."""
+def _reported_percentile(rows: pl.DataFrame, column: DistributionColumn, function: str) -> float:
+    """A percentile that a flow itself gives; raises `LookupError` where it gives none such, or there are several."""
     part = "p50" if function == "median" else function
     seen = column.measured(rows)
     if part not in _QUANTILES_OF_FLOWS or column.of_flows(part) not in seen.columns:

@@ -64,6 +64,10 @@ class Progress:
     fraction: float = 0.0
     doing: str = ""
 
+    def passed(self, traffic_s: float) -> bool:
+        """Hear, several times a second, for how long there has been traffic on the virtual clock; true ends it now."""
+        return False
+
 
 class Executor(Protocol):
     """Makes one run."""
@@ -426,8 +430,11 @@ class _Loop:
         return self.store.write_failed(run, record, made.result)
 
     def _specification(self, run: PlannedRun) -> dict[str, Any]:
-        """The specification as it is recorded, the same for all repetitions of a combination of levels."""
+        """The specification as it is recorded, the same for all repetitions of a combination of levels, unless a mix
+        deals them different hosts."""
         levels = tuple(run.levels.values())
+        if any(one.part for one in run.specification.traffic):
+            levels += (str(run.repetition),)
         if levels not in self.specifications:
             self.specifications[levels] = run.specification.model_dump(
                 mode="json", by_alias=True, exclude={"presets", "wall_presets"}

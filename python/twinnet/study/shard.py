@@ -126,7 +126,7 @@ class PartOfPlan:
         """All runs that are made."""
         return [*self.own, *self.again]
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The shard in a sentence, with a warning where it has nothing to do."""
         dealt = "single runs" if self.deal == "run" else "whole repetitions, each with all its levels"
         said = f"Shard {self.shard}: {len(self.plan)} of {self.whole} runs; dealt out are {dealt}."

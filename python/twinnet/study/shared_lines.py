@@ -12,7 +12,7 @@ from twinnet.network.network import Network
 from twinnet.network.nodes import Host, Link, Switch
 from twinnet.qos.queue import optional_spec
 
-__all__ = ["Way", "Ways", "fair_shares"]
+__all__ = ["Line", "Way", "Ways", "fair_shares"]
 
 Line = tuple[int, str]
 """The link's index, and the direction `ab` or `ba`."""

@@ -1,4 +1,4 @@
-"""What a study may ask of its measurements: mistakes that can be told when the file is read."""
+"""What a study may ask of its measurements: mistakes that show when the file is read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate
 from twinnet.study.specification import StudySpecification
 from twinnet.study.traffic import Traffic
-from twinnet.study.value_functions import percentile_of
+from twinnet.study.value_functions import NORMALITY, needs_values
 from twinnet.study.window import WARM_UP, Window, is_span
 
 __all__ = ["check_aggregate", "check_measured"]
 
 _PS_PER_SECOND = 1e12
-_TOLD = ("median", "p50", "p90", "p99")
+_KEPT_QUANTILES = ("median", "p50", "p90", "p99")
 """Percentiles that flows tell of themselves."""
 
 
@@ -29,17 +29,19 @@ def check_aggregate(specification: StudySpecification, aggregate: Aggregate) -> 
             "or max over runs"
         )
     window = aggregate.during_s or measurement.window
-    by_percentile = aggregate.bound is not None or percentile_of(aggregate.function) is not None
+    by_percentile = needs_values(aggregate.function, aggregate.bound)
     if window is not None:
         _check_window(specification, aggregate, measurement, window, meant)
     if not by_percentile and not (window is not None and quantity.window == "packets"):
         return
+    if aggregate.function == NORMALITY and quantity.window == "packets" and window is None:
+        return  # Where no packets are kept, as by programs, nothing is said of them.
     if quantity.window == "packets":
         _check_records(aggregate, meant, window is not None)
     elif quantity.column is not None:
-        told = _TOLD if quantity.column.has_quantiles and window is None else ()
-        if aggregate.function not in told:
-            ways = " and ".join(told) if told else "no percentiles"
+        known = _KEPT_QUANTILES if quantity.column.has_quantiles and window is None else ()
+        if aggregate.function not in known:
+            ways = " and ".join(known) if known else "no percentiles"
             where = "in a window, " if window is not None else ""
             raise ValueError(f"{aggregate.text}: {where}flows keep {ways} of {measurement.of}, and no single values")
 
@@ -73,8 +75,8 @@ def check_measured(specification: StudySpecification, name: str) -> None:
     by_programs = [entry.name for entry in entries if entry.protocol in protocols and entry.using == "programs"]
     if measurement.quantity.table == "tcp" and by_programs:
         raise ValueError(
-            f"{measurement.of} is told by built-in senders: give {by_programs[0]} 'using: apps', or leave it out by "
-            "'only'"
+            f"{measurement.of} is reported by built-in senders: give {by_programs[0]} 'using: apps', or leave it "
+            "out by 'only'"
         )
     if measurement.of == "completion_time" and not any(one is not None for entry in entries for one in entry.transfer):
         raise ValueError(f"no traffic of {name} completes: a time ends it; give TCP 'bytes', or HTTP no 'duration'")
@@ -83,6 +85,13 @@ def check_measured(specification: StudySpecification, name: str) -> None:
             f"no traffic of {name} has a {measurement.of}: it is of {' and '.join(protocols)}, and "
             f"{', '.join(f'{entry.name} is {entry.protocol}' for entry in entries)}"
         )
+    if measurement.quantity.table == "tcp" and entries and not any(_is_looked_at(one) for one in entries):
+        raise ValueError(f"{measurement.of} is reported by 'app: tcp' alone; no traffic of {name} is such")
+
+
+def _is_looked_at(entry: Traffic) -> bool:
+    """True if the senders of this traffic tell the state of their TCP."""
+    return "info_interval" in settings_of(entry.kind)
 
 
 def _entries(specification: StudySpecification, measurement: Measurement) -> list[Traffic]:

@@ -15,24 +15,20 @@ from twinnet.network.topology_schema import DirectionModel, FlowText, NetworkMod
 from twinnet.qos import Queue
 from twinnet.ranges import LONGEST_RUN_PS
 from twinnet.schema_texts import with_texts
-from twinnet.study.field_types import (
-    STRICT,
-    Count,
-    DurationPs,
-    MomentPs,
-    Name,
-    ParameterName,
-    Scalar,
-)
+from twinnet.study.capture_settings import CaptureSettings
+from twinnet.study.fidelity_thresholds import FidelityThresholds
+from twinnet.study.field_types import STRICT, Count, MomentPs, Name, ParameterName, Scalar
 from twinnet.study.measurement import Measurement, unknown_selection
+from twinnet.study.mixes import without_empty_parts
 from twinnet.study.policy_of import PolicySettings
 from twinnet.study.reference_settings import Reference
 from twinnet.study.traffic import Traffic
+from twinnet.study.trim import Trim, trimmed
 
 __all__ = [
     "USUAL_CONGESTION_CONTROL",
+    "CaptureSettings",
     "Factor",
-    "FidelityThresholds",
     "Level",
     "Measurement",
     "Parameter",
@@ -42,6 +38,7 @@ __all__ = [
     "Statement",
     "StudySpecification",
     "Traffic",
+    "Trim",
     "TwinSettings",
     "study_json_schema",
 ]
@@ -122,8 +119,8 @@ class Level(_Strict):
     text
         Its words in reports; default: its name.
     needs
-        Programs that runs on the wall clock need (`ITGSend`), or `cgroups` or `open-vswitch`. On a machine that lacks
-        one, the level is left out, and the reason is told.
+        Programs that runs on the wall clock need (`ITGSend`), or `cgroups`, `open-vswitch` or `open-vswitch-kernel`. On
+        a machine that lacks one, the level is left out, and the reason is told.
     set
         Values of parameters.
     queues
@@ -203,6 +200,8 @@ class Published(_Strict):
         How many samples it was of.
     measured
         The same quantity here, as in a check.
+    over
+        A quantity of the same kind: then `value` is the share by which `measured` is above it.
     table
         The published table that it stands in: figures of one table stand together.
     rows
@@ -217,105 +216,10 @@ class Published(_Strict):
     deviation: str = ""
     n: int | None = Field(default=None, ge=2)
     measured: str
+    over: str = ""
     table: str = ""
     rows: str = ""
     where: dict[str, str] = {}
-
-
-class DurationLimit(_Strict):
-    """A time beyond which a run is not valid.
-
-    Attributes
-    ----------
-    doubtful
-        Above it a run is doubtful.
-    invalid
-        Above it a run is invalid.
-    """
-
-    doubtful_ps: DurationPs = Field(alias="doubtful")
-    invalid_ps: DurationPs = Field(alias="invalid")
-
-    @model_validator(mode="after")
-    def _in_order(self) -> DurationLimit:
-        if self.doubtful_ps > self.invalid_ps:
-            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
-        return self
-
-
-class ShareLimit(_Strict):
-    """A share, 0 to 1, beyond which a run is not valid.
-
-    Attributes
-    ----------
-    doubtful
-        Above it a run is doubtful.
-    invalid
-        Above it a run is invalid.
-    """
-
-    doubtful: Annotated[float, Field(ge=0, le=1)]
-    invalid: Annotated[float, Field(ge=0, le=1)]
-
-    @model_validator(mode="after")
-    def _in_order(self) -> ShareLimit:
-        if self.doubtful > self.invalid:
-            raise ValueError("'doubtful' is above 'invalid'; doubtful comes first")
-        return self
-
-
-class FidelityThresholds(_Strict):
-    """Beyond which figures a run is doubtful or invalid; those left out keep their defaults.
-
-    Attributes
-    ----------
-    lateness_p999
-        Lateness that one frame in 1000 exceeds.
-    longest_slip
-        The longest time for which a line or a timer was not looked at.
-    agent_lateness_p99
-        Lateness that one timer in 100 of the built-in apps exceeds.
-    program_stopped
-        The longest time for which a signal stopped a program.
-    controller_paused
-        The longest time for which a controller in the lab's process did not go on.
-    slipped_share
-        Share of the time that the worst line lost and did not regain, over the run.
-    worst_second_share
-        The same in its worst second.
-    paused_share
-        Share of the worst second that the fabric stood still.
-    queued_share
-        Share of the worst second in which frames left late because a pause had filled a queue.
-    overload_drop_share
-        Share of the frames that the machine lost.
-    waiting_share
-        Share of the worst second for which the fabric, the agent or a program had no processor.
-    socket_drop_share
-        Share of the frames that arrived and that a UDP socket had no room for.
-    throttled_share
-        Share of the worst second for which a quota stopped the lab.
-    memory_pressure_share
-        Share of the worst second for which some program waited for memory.
-    steal_share
-        Share of the time of all processors that the hypervisor took.
-    """
-
-    lateness_p999: DurationLimit | None = None
-    longest_slip: DurationLimit | None = None
-    agent_lateness_p99: DurationLimit | None = None
-    program_stopped: DurationLimit | None = None
-    controller_paused: DurationLimit | None = None
-    slipped_share: ShareLimit | None = None
-    worst_second_share: ShareLimit | None = None
-    paused_share: ShareLimit | None = None
-    queued_share: ShareLimit | None = None
-    overload_drop_share: ShareLimit | None = None
-    waiting_share: ShareLimit | None = None
-    socket_drop_share: ShareLimit | None = None
-    throttled_share: ShareLimit | None = None
-    memory_pressure_share: ShareLimit | None = None
-    steal_share: ShareLimit | None = None
 
 
 class TwinSettings(_Strict):
@@ -360,6 +264,9 @@ class StudySpecification(_Strict):
         What is varied, by name.
     traffic
         What is sent.
+    mixes
+        Parts of hosts that send different traffic, with their weights: `load: {low: 1, high: 1}`. Each run deals the
+        hosts of a mix anew, by its seed.
     measurements
         What is measured, by name.
     repetitions
@@ -403,6 +310,10 @@ class StudySpecification(_Strict):
         The levels of factors that are run, separated by blanks; all levels of a factor that is not named.
     vary_starts_ps
         By how much chance moves the start of each source at most, in picoseconds; 0: not at all.
+    capture
+        The captures that runs keep in the results.
+    trim
+        What measurements leave out of each run, at its beginning and at its end.
     claims
         `none` for a size that shows that the study works: statements are not judged, published figures not counted.
     """
@@ -422,6 +333,7 @@ class StudySpecification(_Strict):
     factors: dict[ParameterName, Factor] = {}
     levels: dict[ParameterName, str] = {}
     traffic: Annotated[list[Traffic], Field(min_length=1, max_length=1000)]
+    mixes: dict[str, dict[str, Annotated[float, Field(ge=0, le=1e9)]]] = {}
     measurements: Annotated[dict[ParameterName, Measurement], Field(min_length=1)]
     repetitions: Count = 10
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
@@ -435,6 +347,8 @@ class StudySpecification(_Strict):
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
     congestion_control: Annotated[str, Field(min_length=1, max_length=15)] | None = None
     claims: Literal["all", "none"] = "all"
+    trim: Trim | None = None
+    capture: CaptureSettings | None = None
     fidelity: FidelityThresholds = FidelityThresholds()
     twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
@@ -507,6 +421,13 @@ class StudySpecification(_Strict):
                 raise ValueError(unknown_selection(name, unknown[0], traffic))
             self._check_packets(name, measurement)
         self._check_choice_of_network()
+        return self
+
+    @model_validator(mode="after")
+    def _leaves_out_parts_and_ends(self) -> StudySpecification:
+        self.traffic[:] = without_empty_parts(self.mixes, self.traffic, self.measurements)
+        if self.trim is not None:
+            self.measurements.update(trimmed(self.trim, self.measurements, self.traffic))
         return self
 
     def _check_packets(self, name: str, measurement: Measurement) -> None:

@@ -6,11 +6,8 @@ from __future__ import annotations
 import errno
 import io
 import json
-import math
 import os
-import re
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +18,10 @@ import polars as pl
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.given_files import open_given, read_given_text
 from twinnet.results.tables import TABLES, table
+from twinnet.study.kept_captures import capture_paths, captures_in
+from twinnet.study.partial_files import partial_name, remove_partial, sync_folder, write_synced
 from twinnet.study.plan import PlannedRun
-from twinnet.study.record_shape import check_shape
+from twinnet.study.record_shape import check_shape, without_nan
 from twinnet.study.resolution import Study, read_study, reader_in
 from twinnet.yaml_source import SIZE_LIMIT_BYTES, parse_yaml
 
@@ -85,6 +84,7 @@ class Measured:
     tcp: pl.DataFrame = field(default_factory=lambda: table("tcp", []))
     parquet: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Tables by name as Parquet, where another process has written them so; the others are written here."""
+    captures: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class StoredRun:
     def forecast(self) -> Mapping[str, Any]:
         """The forecast made before the run: the frames a second that it needs, what the machine carries, and whether
         it exceeds the machine. Empty for runs without a forecast."""
-        told: Mapping[str, Any] | None = self.record.get("forecast")
-        return told or {}
+        forecast: Mapping[str, Any] | None = self.record.get("forecast")
+        return forecast or {}
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the run's tables: `flows`, `intervals`, `packets`, `port_samples`, `tcp` or `fidelity`."""
@@ -213,10 +213,9 @@ class ResultStore:
 
     def write_twin(self, frame: pl.DataFrame) -> Path:
         """Write the table `twin` and return its path."""
-        content = io.BytesIO()
-        frame.write_parquet(content, compression="zstd")
+        content = as_parquet(frame)
         with self._guarded():
-            self._replace_file("twin.parquet", content.getvalue())
+            self._replace_file("twin.parquet", content)
         return self.folder / "twin.parquet"
 
     def find(self, run: PlannedRun) -> StoredRun | None:
@@ -272,9 +271,23 @@ class ResultStore:
                 source = run.folder / f"{name}.parquet"
                 if source.exists():
                     _copy_synced(source, folder / source.name)
+            captures = {one.name: one.read_bytes() for one in captures_in(run.folder)}
+            for path, content in capture_paths(folder, captures).items():
+                write_synced(path, content)
 
         record = {key: value for key, value in run.record.items() if key not in ("format", "run")}
         return self._write_run(run.id, record, fill)
+
+    def called(self, name: str) -> StoredRun | None:
+        """Return the run in the folder `name`, finished or failed, of whichever specification; `None` if there is none.
+
+        Raises
+        ------
+        StoreError
+            Its record was altered: it lacks what belongs there.
+        """
+        stored = self._read(self.folder / name)
+        return None if stored is None else _of_good_shape(stored)
 
     def all_runs(self) -> Iterator[StoredRun]:
         """Every run here, finished or failed, of whichever specification.
@@ -327,7 +340,9 @@ class ResultStore:
             for name, frame in tables.items():
                 # By way of memory: a full disk is then the operating system's word, not an error of the format's.
                 content = measured.parquet.get(name) or as_parquet(frame)
-                _write_synced(folder / f"{name}.parquet", content)
+                write_synced(folder / f"{name}.parquet", content)
+            for path, content in capture_paths(folder, measured.captures).items():
+                write_synced(path, content)
 
         return self._write_run(run.id, full, fill)
 
@@ -336,36 +351,26 @@ class ResultStore:
         return self._write_run(run.id, {**record, "status": "failed", "error": dict(error)}, lambda _: None)
 
     def _write_run(self, run_id: str, record: Mapping[str, Any], fill: Callable[[Path], None]) -> StoredRun:
-        partial = self.folder / _partial_name(run_id)
+        partial = self.folder / partial_name(run_id)
         target = self.folder / run_id
         try:
             with self._guarded():
                 partial.mkdir(parents=True)
                 fill(partial)
-                _write_synced(partial / "run.json", _json_bytes({"format": FORMAT, "run": run_id, **record}))
-                _sync_folder(partial)
+                write_synced(partial / "run.json", _json_bytes({"format": FORMAT, "run": run_id, **record}))
+                sync_folder(partial)
                 if target.exists():
                     # Only a failed run, or one that cannot be read, is ever made again.
                     shutil.rmtree(target)
                 partial.rename(target)
-                _sync_folder(self.folder)
+                sync_folder(self.folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return StoredRun(run_id, target, {"format": FORMAT, "run": run_id, **record})
 
     def remove_leftovers(self) -> list[Path]:
         """Remove the partial folders of writers that are dead; those of living writers and other machines stay."""
-        removed: list[Path] = []
-        if not self.folder.is_dir():
-            return removed
-        for path in sorted(self.folder.iterdir()):
-            found = _PARTIAL.fullmatch(path.name)
-            if found is None or found["machine"] != _machine_word():
-                continue
-            if _start_of_process(int(found["pid"])) != found["start"]:
-                shutil.rmtree(path, ignore_errors=True)
-                removed.append(path)
-        return removed
+        return remove_partial(self.folder)
 
     def _read(self, path: Path) -> StoredRun | None:
         try:
@@ -375,9 +380,9 @@ class ResultStore:
         return StoredRun(path.name, path, record)
 
     def _replace_file(self, name: str, content: bytes) -> None:
-        partial = self.folder / _partial_name(name)
+        partial = self.folder / partial_name(name)
         try:
-            _write_synced(partial, content)
+            write_synced(partial, content)
             partial.replace(self.folder / name)
         finally:
             partial.unlink(missing_ok=True)
@@ -407,33 +412,11 @@ class _StoreGuard:
         raise StoreError(message, remedy) from error
 
 
-_PARTIAL = re.compile(r"\.(?P<run>.+)\.(?P<machine>[A-Za-z0-9_-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.partial")
-
-
 def as_parquet(frame: pl.DataFrame) -> bytes:
     """Return a table as it is stored and sent."""
     content = io.BytesIO()
     frame.write_parquet(content, compression="zstd")
     return content.getvalue()
-
-
-def _machine_word() -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname()) or "_"
-
-
-def _partial_name(run_id: str) -> str:
-    pid = os.getpid()
-    return f".{run_id}.{_machine_word()}.{pid}.{_start_of_process(pid) or 0}.partial"
-
-
-def _start_of_process(pid: int) -> str | None:
-    """Return the start of the process in clock ticks since boot: it tells a process from a later one of the same
-    number."""
-    try:
-        with Path(f"/proc/{pid}/stat").open(encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
 
 
 def _of_good_shape(stored: StoredRun) -> StoredRun:
@@ -463,7 +446,7 @@ def _copy_synced(source: Path, target: Path) -> None:
 
 
 def _blocks_of(source: Path) -> Iterator[bytes]:
-    """The content of a file; what it refuses is told as its own fault, not as that of the disk that is written to."""
+    """The content of a file; what it refuses is reported as its own fault, not as that of the disk."""
     try:
         with open_given(source) as file:
             while block := file.read(_COPIED_AT_ONCE_BYTES):
@@ -473,29 +456,6 @@ def _blocks_of(source: Path) -> Iterator[bytes]:
 
 
 def _json_bytes(record: Mapping[str, Any]) -> bytes:
-    text = json.dumps(_without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(without_nan(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     # A name of a file may be no text: JSON has a form for that, too.
     return text.encode(errors="backslashreplace")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _without_nan(inner) for key, inner in cast(Mapping[Any, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in cast(list[Any], value)]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from twinnet.errors import UsageError, did_you_mean
+from twinnet.programs.estimated import checked_pattern
 from twinnet.programs.generators import GENERATORS
 from twinnet.schema_texts import docstring_texts
 from twinnet.settings import Setting, settings_of
@@ -32,16 +33,16 @@ from twinnet.study.field_types import STRICT, MomentPs, Name, SizeBytes
 from twinnet.study.host_ranges import expand_hosts
 from twinnet.traffic.app import App, Flow
 from twinnet.traffic.kinds import FLOWS, FlowKind
-from twinnet.units import Picoseconds
+from twinnet.units import Picoseconds, rate_bps
 
-__all__ = ["Traffic"]
+__all__ = ["EstimatingTool", "Traffic"]
 
 if TYPE_CHECKING:
     AppName = str
     GeneratorName = str
 else:
     AppName = Literal[tuple(FLOWS)]
-    GeneratorName = Literal[tuple(GENERATORS)]
+    GeneratorName = Literal[("none", *GENERATORS)]
 
 _COMMON = (
     "name",
@@ -55,15 +56,53 @@ _COMMON = (
     "start_ps",
     "apart",
     "apart_ps",
+    "part",
     "streamer",
+    "receiver",
     "over",
     "viewer",
+    "clip",
+    "tool",
     "generator",
     "processors",
 )
+_GENERATED_PAYLOAD = 1470
+"""Of a generator's datagrams, in bytes, where none is given."""
 _KEPT = "sends"
 _INNER = (_KEPT, "moved_ps")
 """What no file gives."""
+
+
+class EstimatingTool(BaseModel):
+    """A program that estimates available bandwidth.
+
+    Attributes
+    ----------
+    command
+        What runs in the source, without a shell; `{to}` and `{from}` stand for addresses, `{port}` for the port.
+    server
+        What runs in the other host before it.
+    listens
+        The protocol of the port at which the server listens when it is ready.
+    reads
+        A regular expression for what it prints; its group is the estimate, its two groups are the ends of a range.
+    unit
+        What 1 stands for there.
+    """
+
+    model_config: ClassVar[ConfigDict] = STRICT
+
+    command: Annotated[str, Field(min_length=1, max_length=1000)]
+    server: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    listens: Literal["tcp", "udp"] = "tcp"
+    reads: Annotated[str, Field(max_length=1000)]
+    unit: str = "1 Mbit"
+
+    @model_validator(mode="after")
+    def _readable(self) -> EstimatingTool:
+        checked_pattern(self.reads)
+        rate_bps(self.unit, "unit")
+        return self
 
 
 class Traffic(BaseModel):
@@ -87,14 +126,23 @@ class Traffic(BaseModel):
         When it begins, in picoseconds after the network has settled.
     apart_ps
         How long after the source before it each source begins, in picoseconds; ``None``: all at one moment.
+    part
+        The part of a mix whose hosts of `from` send it, such as `load.low`; ``None``: all do.
     streamer
         The program that sends video with ``using: programs``.
+    receiver
+        The program that receives video over RTP with ``using: programs``; ``None``: ffmpeg.
     over
-        The protocol that carries video with ``using: programs``.
+        The protocol that carries video with ``using: programs``; ``None``: `rtp` for `rtp`, and `http` for `video`.
     viewer
         The program that watches video with ``using: programs``; ``None``: ffmpeg.
+    clip
+        The clip that a streamer sends or a viewer watches by programs, a file beside the study's or a path; ``None``:
+        one that ffmpeg draws.
+    tool
+        The program that estimates available bandwidth with ``using: programs``; its method is then its own.
     generator
-        The program that sends datagrams, observed where they arrive; ``None``: the usual one.
+        The program that sends datagrams, observed where they arrive; ``None``, or `none` in files: the usual one.
     processors
         The processor time that the generator may take, in processors, as in a container; 0 and ``None``: no limit.
     generated_payload
@@ -115,9 +163,13 @@ class Traffic(BaseModel):
     to: str
     start_ps: MomentPs = Field(default=0, alias="start")
     apart_ps: MomentPs | None = Field(default=None, alias="apart")
+    part: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")] | None = None
     streamer: Literal["ffmpeg", "vlc"] | None = None
+    receiver: Literal["ffmpeg", "vlc"] | None = None
     over: Literal["rtp", "rtsp", "http"] | None = None
     viewer: Literal["ffmpeg", "vlc"] | None = None
+    clip: Annotated[str, Field(max_length=1000)] | None = None
+    tool: EstimatingTool | None = None
     generator: GeneratorName | None = None
     processors: Annotated[float, Field(ge=0, le=1024)] | None = None
     generated_payload: SizeBytes | None = Field(default=None, alias="payload", exclude=True)
@@ -131,6 +183,8 @@ class Traffic(BaseModel):
         if not isinstance(data, Mapping):
             return handler(data)
         entry = dict(cast("Mapping[str, Any]", data))
+        if entry.get("generator") == "none":
+            del entry["generator"]
         kind = FLOWS.get(str(entry.get("app")))
         mistakes: list[InitErrorDetails] = []
         own = {"payload"} if entry.get("generator") is not None else set[str]()
@@ -159,13 +213,13 @@ class Traffic(BaseModel):
         """The settings beside what is common, in the units of the protocol; by the names of files where aliases are
         asked for."""
         settings = settings_of(self.kind)
-        told = {
+        written = {
             (name if info.by_alias else settings[name].key(name)): settings[name].read(value, name)
             for name, value in self.sends.items()
         }
         if self.generated_payload is not None:
-            told["payload"] = self.generated_payload
-        return {**handler(self), **told}
+            written["payload"] = self.generated_payload
+        return {**handler(self), **written}
 
     @property
     def kind(self) -> FlowKind:
@@ -190,7 +244,7 @@ class Traffic(BaseModel):
     def protocol(self) -> str:
         """The protocol, as tables of results name it: `udp`, `tcp`, `http`, `icmp`, `rtp` or
         `bandwidth`."""
-        return self.kind.protocol
+        return "rtp" if self.app == "video" and self.over == "rtsp" else self.kind.protocol
 
     @property
     def port(self) -> int | None:
@@ -217,6 +271,15 @@ class Traffic(BaseModel):
         return self.sends.get("rate")
 
     @property
+    def generated_rate(self) -> tuple[int, float | None]:
+        """What a generator is asked for: the payload of each datagram in bytes, and datagrams a second (`None`: as many
+        as go)."""
+        size = self.generated_payload or _GENERATED_PAYLOAD
+        if self.rate_bps is not None:
+            return size, self.rate_bps / (8 * size)
+        return size, self.sends.get("packets_per_second")
+
+    @property
     def congestion_control(self) -> str | None:
         """The congestion control that it uses."""
         return self.sends.get("congestion_control")
@@ -224,7 +287,7 @@ class Traffic(BaseModel):
     @property
     def takes_congestion_control(self) -> bool:
         """True if TCP carries it, whose congestion control can be chosen."""
-        return "congestion_control" in settings_of(self.kind)
+        return "congestion_control" in settings_of(self.kind) and self.protocol != "rtp"
 
     @property
     def record_packets(self) -> int | None:
@@ -234,7 +297,15 @@ class Traffic(BaseModel):
     def with_starts_moved(self, at_most_ps: int, seed: int) -> Traffic:
         """Return the same traffic with the start of each source moved by 0 to `at_most_ps`, drawn by `seed`."""
         draw = random.Random(f"{seed}/starts/{self.name}")
-        return self.model_copy(update={"moved_ps": {one: draw.randrange(at_most_ps + 1) for one in self.sources}})
+        moved = {one: self.moved_ps.get(one, 0) + draw.randrange(at_most_ps + 1) for one in self.sources}
+        return self.model_copy(update={"moved_ps": moved})
+
+    def with_sources(self, chosen: list[str]) -> Traffic:
+        """Return the same traffic from the `chosen` of its sources, each of which begins when it did."""
+        before = self.starts_ps
+        fewer = self.model_copy(update={"sources": chosen, "moved_ps": {}})
+        moved = {one: before[one] - start_ps for one, start_ps in fewer.starts_ps.items()}
+        return fewer.model_copy(update={"moved_ps": moved})
 
     def with_congestion_control(self, name: str) -> Traffic:
         """Return the same traffic with the congestion control `name`."""
@@ -271,30 +342,44 @@ class Traffic(BaseModel):
                 raise ValueError(f"{self.app} traffic needs {_in_file(self.kind, name)!r}")
         if self.generator is None and self.to in self.sources:
             raise ValueError(f"{self.to!r} would send to itself; 'to' and 'from' name different hosts")
-        if self.app != "rtp" and (self.streamer is not None or self.over is not None):
-            given = "streamer" if self.streamer is not None else "over"
-            raise ValueError(f"{given!r} has no meaning for {self.app} traffic; it is for rtp")
+        of_rtp = [name for name in ("streamer", "receiver") if getattr(self, name) is not None]
+        if self.app != "rtp" and of_rtp:
+            raise ValueError(f"{of_rtp[0]!r} has no meaning for {self.app} traffic; it is for rtp")
+        if self.over is not None and self.app not in ("rtp", "video"):
+            raise ValueError(f"'over' has no meaning for {self.app} traffic; it is for rtp and video")
+        if self.app == "video" and self.over == "rtp":
+            raise ValueError("viewers watch over http or rtsp, not over rtp")
+        if self.receiver == "vlc" and (self.over or "rtp") != "rtp":
+            raise ValueError(f"VLC receives over rtp, not over {self.over}; leave 'receiver' out")
         if self.viewer is not None and self.app != "video":
             raise ValueError(f"'viewer' has no meaning for {self.app} traffic; it is for video")
+        if self.clip is not None and (self.app not in ("rtp", "video") or self.using != "programs"):
+            raise ValueError(
+                "a clip is streamed or watched by programs: write 'using: programs' and 'app: rtp' or 'app: video', or"
+                " leave it out"
+            )
+        if self.tool is not None and self.app != "bandwidth":
+            raise ValueError(f"'tool' has no meaning for {self.app} traffic; it is for bandwidth")
         if self.generator is not None:
             self._check_generator()
         elif self.processors is not None:
             raise ValueError("'processors' limits a generator; name it with 'generator'")
         elif self.using == "programs":
             self._check_programs()
-        elif (self.over or "rtp") != "rtp":
-            raise ValueError(f"the built-in source sends over rtp; for 'over: {self.over}' write 'using: programs'")
+        elif self.over not in (None, "http" if self.app == "video" else "rtp"):
+            built_in = "viewer watches over http" if self.app == "video" else "source sends over rtp"
+            raise ValueError(f"the built-in {built_in}; for 'over: {self.over}' write 'using: programs'")
         self.between(self.sources[0], 10**12)
 
     def _check_generator(self) -> None:
         if self.app != "udp" or self.using != "programs":
             raise ValueError("'generator' is for datagrams by programs: write 'app: udp' and 'using: programs'")
-        known = {"port", "duration", "packets_per_second", "process", "unpaced"}
+        known = {"port", "duration", "packets_per_second", "process", "rate", "unpaced"}
         beside = sorted(name for name, value in self.sends.items() if name not in known and value is not False)
         if beside:
             raise ValueError(f"a generator takes payload, {', '.join(sorted(known))}; not {', '.join(beside)}")
-        if self.sends.get("packets_per_second") is None and not self.sends.get("unpaced"):
-            raise ValueError("a generator needs 'packets_per_second' or 'unpaced'")
+        if not {"packets_per_second", "rate", "unpaced"} & self.sends.keys():
+            raise ValueError("a generator needs 'packets_per_second', 'rate' or 'unpaced'")
         if self.duration_ps is None or self.duration_ps < 10**12 or self.duration_ps % 10**12:
             raise ValueError("generators send for whole seconds; give 'duration', such as 10 s")
         if self.port != GENERATORS[self.generator or ""].port:
@@ -304,6 +389,10 @@ class Traffic(BaseModel):
 
     def _check_programs(self) -> None:
         """Programs send as they do; what shapes the built-in sources has no meaning for them."""
+        if self.tool is not None:
+            return
+        if self.app == "bandwidth":
+            raise ValueError("name the program that estimates with 'tool', or write 'using: apps'")
         if self.kind.only_apps is None:
             raise ValueError(f"no program makes {self.app} traffic; write 'using: apps'")
         if self.app == "video" and len(self.sends["rates"]) != 1:
@@ -399,4 +488,4 @@ def _read_settings(
     return sends
 
 
-_COMMON_KEYS = ("name", "app", "using", "text", "from", "to", "start", "apart")
+_COMMON_KEYS = ("name", "app", "using", "text", "from", "to", "start", "apart", "part")

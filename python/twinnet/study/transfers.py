@@ -45,7 +45,7 @@ def _transfers(rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     if "completed" not in rows.columns:
-        raise LookupError("the ends of transfers were not told when this run was made")
+        raise LookupError("the ends of transfers were not recorded when this run was made")
     meant = rows.filter(pl.col("completed").is_not_null())
     if meant.is_empty():
         raise LookupError("no transfer has an end of its own: give TCP 'bytes', or HTTP no 'duration'")

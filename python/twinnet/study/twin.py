@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
 from twinnet.study.analysis import Analysis
+from twinnet.study.bodies import of_models
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
@@ -40,6 +41,9 @@ class TwinResult:
         The time that it covers in seconds; `None` for a quantity of the whole run.
     wall, virtual, real
         The value of each repetition; of `real`, those on physical machines, which stand beside and are not judged.
+    models, of_model, model_verdict
+        Where hosts are real on both clocks: the value of each repetition with model hosts on the virtual clock, the
+        difference of real hosts there minus these, and whether they agree; empty or `None` without such runs.
     difference
         Wall minus virtual with its confidence interval.
     tolerance, allowed
@@ -74,6 +78,9 @@ class TwinResult:
     parting: Parting | None
     moment: AtThatMoment | None
     real: tuple[float, ...] = ()
+    models: tuple[float, ...] = ()
+    of_model: Interval | None = None
+    model_verdict: Agreement | None = None
 
 
 def study_on(study: Study, clock: str) -> Study:
@@ -90,12 +97,16 @@ class Twin:
         The study on each clock; invalid runs are in, for the twin is to show them.
     real
         The study on physical machines: means that stand beside those of both clocks, where the store has such runs.
+    models
+        The study with model hosts on the virtual clock where those of `virtual` are real; otherwise `None`.
     """
 
     def __init__(self, study: Study, store: ResultStore) -> None:
         self.wall: Analysis = Analysis(study_on(study, "wall"), store, with_invalid=True)
         self.virtual: Analysis = Analysis(study_on(study, "virtual"), store, with_invalid=True)
         self.real: Analysis = Analysis(study_on(study, "real"), store)
+        modelled = of_models(study)
+        self.models: Analysis | None = None if modelled is None else Analysis(modelled, store, with_invalid=True)
         self.study: Study = self.wall.study
         self.store = store
         self.tolerances: Tolerances = Tolerances(self.study.specification, self.study.names())
@@ -129,8 +140,11 @@ class Twin:
 
     def counts(self) -> dict[Agreement, int]:
         """Return the number of metrics with each verdict."""
-        verdicts = [one.verdict for one in self.results]
-        return {name: verdicts.count(name) for name in ("agrees", "differs", "cannot tell")}
+        return _counted([one.verdict for one in self.results])
+
+    def model_counts(self) -> dict[Agreement, int]:
+        """Return the number of metrics with each verdict on models beside real hosts on the virtual clock."""
+        return _counted([one.model_verdict for one in self.results])
 
     def series(
         self, measurement: str, filters: tuple[tuple[str, str], ...], levels: Mapping[str, str], clock: str
@@ -166,6 +180,8 @@ class Twin:
         real = _values(self.real.runs_at(levels), aggregate)
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
+        models = _values(self.models.runs_at(levels), aggregate) if self.models is not None else []
+        of_model, model_verdict = self._of_model(virtual, models, level, tolerance)
         unit = measurement.shown_unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
         difference = (
@@ -194,8 +210,20 @@ class Twin:
         test = kolmogorov_smirnov(wall_values, virtual_values) if wall_values.size and virtual_values.size else None
         return TwinResult(
             name, label, levels, phase, unit, tuple(wall), tuple(virtual), difference, tolerance, allowed, test,
-            wall_values, virtual_values, verdict, why, emulation, parting, moment, tuple(real),
+            wall_values, virtual_values, verdict, why, emulation, parting, moment, tuple(real), tuple(models),
+            of_model, model_verdict,
         )  # fmt: skip
+
+    @staticmethod
+    def _of_model(
+        virtual: Sequence[float], models: Sequence[float], level: float, tolerance: Tolerance
+    ) -> tuple[Interval | None, Agreement | None]:
+        """How far real hosts on the virtual clock are from models there, and whether they agree."""
+        if not virtual or not models:
+            return None, None
+        difference = welch_interval(virtual, models, level)
+        allowed = tolerance.allowed(_mean(virtual), _mean(models))
+        return difference, _judged(virtual, models, difference, allowed, "valid", True)[0]
 
     def _in_phase(
         self,
@@ -241,6 +269,10 @@ def _of_packets(runs: Sequence[RunTables], name: str, filters: tuple[tuple[str, 
         except LookupError:
             continue
     return np.concatenate(found) if found else np.zeros(0)
+
+
+def _counted(verdicts: Sequence[Agreement | None]) -> dict[Agreement, int]:
+    return {name: verdicts.count(name) for name in ("agrees", "differs", "cannot tell")}
 
 
 def _mean(values: Sequence[float]) -> float:

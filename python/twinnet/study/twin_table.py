@@ -33,6 +33,8 @@ def _row(one: TwinResult) -> dict[str, object]:
         "virtual_mean": _mean(one.virtual),
         "real_runs": len(one.real),
         "real_mean": _mean(one.real),
+        "models_runs": len(one.models),
+        "models_mean": _mean(one.models),
         "difference": _known(one.difference.estimate),
         "difference_low": _known(one.difference.low),
         "difference_high": _known(one.difference.high),
@@ -43,7 +45,14 @@ def _row(one: TwinResult) -> dict[str, object]:
         "ks_statistic": one.test.statistic if one.test else None,
         "ks_p": one.test.p_value if one.test else None,
         "emulation": one.emulation,
+        "model_verdict": one.model_verdict,
     }
+    if one.of_model is not None:
+        row |= {
+            "model_difference": _known(one.of_model.estimate),
+            "model_difference_low": _known(one.of_model.low),
+            "model_difference_high": _known(one.of_model.high),
+        }
     if one.parting is not None:
         row |= {
             "apart_first_s": one.parting.first_s,

@@ -16,15 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from twinnet.errors import did_you_mean
+from twinnet.stats import alike, anderson_darling
 from twinnet.study.dimensions import combined, described, example, unit_of_kind
 from twinnet.study.quantity import parse_quantity
 
 __all__ = [
     "FUNCTIONS",
     "MEAN",
+    "NORMALITY",
     "Bound",
     "BoundOperator",
     "ValueFunction",
+    "needs_values",
     "parse_function",
     "percentile_of",
     "value_of",
@@ -34,8 +37,11 @@ Vector = npt.NDArray[np.float64]
 BoundOperator = Literal["<", "<=", ">", ">="]
 Bound = tuple[BoundOperator, float]
 
-FUNCTIONS = ("mean", "std", "min", "max", "median", "share")
+NORMALITY = "normality"
+"""The p-value of the Anderson-Darling test that the values follow a normal distribution."""
+FUNCTIONS = ("mean", "std", "min", "max", "median", "share", NORMALITY)
 """Those with a name of their own; `p50`, `p99.9` and other percentiles are the rest."""
+_LEAST_FOR_NORMALITY = 8
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 _SHARE = re.compile(r"share\s*(<=|>=|<|>)\s*(\S.*)")
 
@@ -80,6 +86,11 @@ def percentile_of(name: str) -> float | None:
     if float(found.group(1)) == 0:
         raise ValueError(f"{name} is no percentile: the least value is min")
     return float(found.group(1)) / 100
+
+
+def needs_values(function: str, bound: Bound | None) -> bool:
+    """Whether `function` is of all values one by one, of which flows keep no summary."""
+    return bound is not None or function == NORMALITY or percentile_of(function) is not None
 
 
 def parse_function(text: str, unit: str) -> ValueFunction:
@@ -134,7 +145,17 @@ def value_of(function: str, bound: Bound | None, values: Vector, lost: int = 0) 
         return (low + high) / 2
     if values.size == 0:
         raise LookupError(f"none of {lost} packets arrived")
+    if function == NORMALITY:
+        return _normality(values)
     return float({"mean": values.mean, "std": values.std, "min": values.min, "max": values.max}[function]())
+
+
+def _normality(values: Vector) -> float:
+    if values.size < _LEAST_FOR_NORMALITY:
+        raise LookupError(f"{values.size} values are too few for a test of normality; it needs {_LEAST_FOR_NORMALITY}")
+    if alike(values):
+        raise LookupError("all values are equal, which follows no normal distribution and is no test of one")
+    return anderson_darling(values).p_value
 
 
 def _share(bound: Bound, values: Vector, lost: int) -> float:

@@ -8,13 +8,21 @@ from typing import Any, cast
 from twinnet.study.network_of import network_of
 from twinnet.study.plan import PlannedRun
 
-__all__ = ["NOTHING_VARIES", "what_varies"]
+__all__ = ["NOTHING_VARIES", "nothing_varies", "what_varies"]
 
 NOTHING_VARIES = (
-    "Nothing in this study is random, so on the virtual clock repetitions do not differ: one is enough, and it speaks "
-    "for these very settings only. Let what is not known vary: 'vary_starts: 100 ms' moves the start of each source by "
-    "chance; 'process: poisson' or a distribution of gaps, and jitter of links and hosts, vary the rest."
+    "Nothing in this study is random, so on the virtual clock repetitions do not differ, or only by which of two "
+    "frames goes first that arrive at one moment: one is enough, and it speaks for these very settings only. Let what "
+    "is not known vary: 'vary_starts: 100 ms' moves the start of each source by chance; 'process: poisson' or a "
+    "distribution of gaps, and jitter of links and hosts, vary the rest."
 )
+
+
+def nothing_varies(plan: Sequence[PlannedRun]) -> bool:
+    """Return whether the repetitions of `plan` differ in nothing, or in what seeds decide of frames that arrive at one
+    moment."""
+    one_of_each = {tuple(run.levels.items()): run for run in plan}
+    return len(one_of_each) < len(plan) and not any(map(what_varies, one_of_each.values()))
 
 
 def what_varies(run: PlannedRun) -> list[str]:
@@ -28,6 +36,8 @@ def what_varies(run: PlannedRun) -> list[str]:
     found: dict[str, None] = {}
     if specification.vary_starts_ps:
         found["the start of traffic"] = None
+    if any(entry.part for entry in specification.traffic):
+        found["which hosts send what"] = None
     if specification.policy is not None:
         found["the policy"] = None
     network = network_of(specification, run.levels, run.seed)

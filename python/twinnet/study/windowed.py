@@ -29,7 +29,7 @@ def sent_within(sent: pl.DataFrame, window_s: Span) -> pl.DataFrame:
     """
     column = "sent_s" if "sent_s" in sent.columns else "start_s"
     if sent.height and sent[column].is_null().any():
-        raise LookupError("packets that do not tell when they were sent lie in no window")
+        raise LookupError("packets that do not say when they were sent lie in no window")
     begin, end = window_s
     found = sent.filter((pl.col(column) >= begin) & (pl.col(column) < end))
     if found.is_empty():
@@ -57,7 +57,7 @@ def samples_within(rows: pl.DataFrame, window_s: Span) -> pl.DataFrame:
     )
     found = counted.filter((pl.col("at_s") >= begin) & (pl.col("at_s") < end))
     if found.is_empty():
-        raise LookupError(f"no sender told the state of its TCP between {max(0.0, begin):g} s and {end:g} s")
+        raise LookupError(f"no sender reported the state of its TCP between {max(0.0, begin):g} s and {end:g} s")
     return found
 
 

@@ -1,26 +1,38 @@
-"""Applications of one's own: Python classes that send and answer datagrams in model hosts, on the virtual clock."""
+"""Applications of one's own: Python classes that send and answer in the hosts, by UDP or TCP, on both clocks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from twinnet.errors import BadValue
 from twinnet.settings import Setting
 from twinnet.traffic.app import App
-from twinnet.traffic.own_code import brought, name_of_class
+from twinnet.traffic.connection import Act, Connection
+from twinnet.traffic.own_code import OWN_PATTERN, OwnCode, brought, handed_once, name_of_class
 from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
-from twinnet.traffic.traffic_settings import Dscp, FlowNumber, Port, RunTime
+from twinnet.traffic.traffic_settings import Dscp, FlowNumber, Port, RunTime, TrafficSettings
 from twinnet.traffic.udp import CountedPackets
 
-__all__ = ["Application", "Datagram", "Own", "OwnSink", "OwnSource", "hand_to_the_core"]
+__all__ = [
+    "Application",
+    "Datagram",
+    "OfOwnClass",
+    "Own",
+    "OwnSink",
+    "OwnSource",
+    "SendsAsOwnClass",
+    "hand_to_the_core",
+]
 
 HEADER_BYTES = 16
 """What stands before the data of each datagram: sequence number, flow, time of sending."""
 _LONGEST = 65_507
+_Of = Literal["connected", "read", "drained", "ended", "lost"]
+"""What happens to connections."""
 _NEXT_S = 1e-9
 
 
@@ -47,11 +59,13 @@ class Datagram:
 
 
 class Application:
-    """An application of your own, in model hosts on the virtual clock; write a subclass of it.
+    """An application of your own, in model hosts on the virtual clock and in all hosts on the wall clock; write a
+    subclass of it.
 
     One object stands for each source of a flow, and one for the host that they send to. It is told what happens, and
-    sends. All that arrives at the latter is counted as any UDP is: delay, loss, jitter, reordering. A method may not
-    ask the lab anything: the lab waits for it.
+    sends: datagrams where it was started as `own`, by connections where as `own_tcp`. All that arrives at the latter is
+    counted as any UDP is (delay, loss, jitter, reordering), or as any TCP. A method may not ask the lab anything: the
+    lab waits for it. On the wall clock it must be quick: all apps of real hosts wait for it.
 
     Parameters
     ----------
@@ -71,9 +85,14 @@ class Application:
     sends: bool = False
     now_s: float = 0.0
     random: Random = Random(0)
+    _over_tcp: bool = False
     _to_send: tuple[tuple[bytes, int], ...] = ()
+    _acts: tuple[Act, ...] = ()
+    _begun: int = 0
     _wake_s: float | None = None
     _finished: bool = False
+    time_passes: bool = False
+    """True on the wall clock, where time passes by itself: a moment may be past before it is asked for."""
 
     def __init__(self, **settings: Any) -> None:
         if settings:
@@ -88,8 +107,24 @@ class Application:
     def received(self, datagram: Datagram) -> None:
         """A datagram arrived from the other end."""
 
+    def connected(self, connection: Connection) -> None:
+        """A connection stands: of a source one that it asked for, and at the other end one that a source made."""
+
+    def read(self, connection: Connection, data: bytes) -> None:
+        """Bytes came by a connection: as many as there are, however they were written."""
+
+    def drained(self, connection: Connection) -> None:
+        """TCP has taken all that was written: there is room for more."""
+
+    def ended(self, connection: Connection) -> None:
+        """The other end has finished; by default this one does, too."""
+        connection.finish()
+
+    def lost(self, connection: Connection, why: str) -> None:
+        """The connection is no more, or was never made."""
+
     def stopped(self) -> None:
-        """It is over: what is sent now still goes out."""
+        """It is over: datagrams that are sent now still go out, and of connections what TCP has taken."""
 
     def send(self, data: bytes = b"", length: int | None = None) -> None:
         """Send a datagram now: from a source to the other end, and from there to who sent last.
@@ -101,6 +136,8 @@ class Application:
         length
             The UDP payload in bytes, which is filled up to that; default: `data` and the 16 bytes before it.
         """
+        if self._over_tcp:
+            raise BadValue("datagrams of an application with connections", "start it as own, or write to a connection")
         whole = HEADER_BYTES + len(data) if length is None else length
         if not HEADER_BYTES + len(data) <= whole <= _LONGEST:
             raise BadValue(
@@ -109,9 +146,20 @@ class Application:
             )
         self._to_send = (*self._to_send, (data, whole))
 
+    def connect(self) -> Connection:
+        """Return a new TCP connection to the other end; :meth:`connected` or :meth:`lost` follows. What is written
+        before is sent then. Only a source connects, as often as it likes."""
+        if not (self._over_tcp and self.sends):
+            what = "the end that is connected to" if self._over_tcp else "an application with datagrams"
+            raise BadValue(f"a connection of {what}", "start it as own_tcp, and connect where self.sends is true")
+        self._begun += 1
+        self._act(("connect", self._begun, b"", 0))
+        return self._connection(self._begun, 0)
+
     def wake_at(self, at_s: float) -> None:
-        """Call :meth:`woken` at the lab's time `at_s`, which is later than now; it replaces the moment before."""
-        if not at_s > self.now_s:
+        """Call :meth:`woken` at the lab's time `at_s`, which is later than now; it replaces the moment before. On the
+        wall clock it is called at once where the moment is past."""
+        if not at_s > self.now_s and not (self.time_passes and at_s <= self.now_s):
             raise BadValue(f"wake_at({at_s}) is not later than now, {self.now_s} s", "give a later moment")
         self._wake_s = at_s
 
@@ -123,28 +171,56 @@ class Application:
         """End this source; the lab goes on."""
         self._finished = True
 
+    def _act(self, act: Act) -> None:
+        self._acts = (*self._acts, act)
+
+    def _connection(self, number: int, flow: int) -> Connection:
+        """The connection of this number, made where it is new."""
+        known: dict[int, Connection] = self.__dict__.setdefault("_connections", {})
+        if number not in known:
+            known[number] = Connection(number, flow, self._act)
+        return known[number]
+
+    def _told_of(self, what: _Of, number: int, given: Any = None) -> None:
+        """Something happened to a connection."""
+        connection = self._connection(number, 0)
+        if what == "connected":
+            connection.flow = given
+            self.connected(connection)
+        elif what == "read":
+            self.read(connection, given)
+        elif what == "lost":
+            del self.__dict__["_connections"][number]
+            self.lost(connection, given)
+        else:
+            (self.drained if what == "drained" else self.ended)(connection)
+
     def _told(
-        self, what: Literal["started", "woken", "stopped", "received"], now_s: float, *told: Any
-    ) -> tuple[list[tuple[bytes, int]], float | None, bool]:
-        """What the core calls; returns what is to be sent, when to wake, and whether it is over."""
+        self, what: Literal["started", "woken", "stopped", "received"] | _Of, now_s: float, *given: Any
+    ) -> tuple[list[tuple[bytes, int]], list[Act], float | None, bool]:
+        """What the core calls; returns what is to be sent, what is wanted of connections, when to wake, and whether it
+        is over."""
         self.now_s = now_s
         if what == "started":
-            self.sends, seed = told
+            self.sends, self._over_tcp, seed = given
             self.random = Random(seed)
             self.started()
         elif what == "woken":
             self._wake_s = None
             self.woken()
         elif what == "received":
-            self.received(Datagram(*told))
-        else:
+            self.received(Datagram(*given))
+        elif what == "stopped":
             self.stopped()
             self._wake_s = None
+        else:
+            self._told_of(what, *given)
         if self._wake_s is not None:
-            # What is due at this very moment comes at the next.
+            # What is due at this very moment, or was before, comes at the next.
             self._wake_s = max(self._wake_s, now_s + _NEXT_S)
         to_send, self._to_send = self._to_send, ()
-        return list(to_send), self._wake_s, self._finished
+        acts, self._acts = self._acts, ()
+        return list(to_send), list(acts), self._wake_s, self._finished
 
 
 @dataclass(frozen=True)
@@ -163,7 +239,7 @@ class ApplicationName(Setting):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: the name of a class."""
-        return {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
+        return {"type": "string", "pattern": OWN_PATTERN}
 
 
 @dataclass(frozen=True)
@@ -193,60 +269,9 @@ Given = Annotated[Mapping[str, float | str | bool] | str, OwnSettings(called="se
 """The settings that a class of one's own takes."""
 
 
-@dataclass(frozen=True)
-class OwnSource(SourceSettings):
-    """The source of an application of your own in `host`, to the host or address `to`.
-
-    Parameters
-    ----------
-    of
-        The class.
-    port
-        The port of the other end.
-    flow
-        The flow's number in reports; default: chosen by the lab.
-    settings
-        What the class takes.
-    dscp
-        Differentiated services code point, 0 to 63.
-    duration
-        When it ends; without it when it says so.
-    """
-
-    app_kind: ClassVar[str] = "own_source"
-
-    of: OwnClass = field(kw_only=True)
-    port: Port = field(default=5020, kw_only=True)
-    flow: FlowNumber | None = field(default=None, kw_only=True)
-    settings: Given = field(default="{}", kw_only=True)
-    dscp: Dscp | None = field(default=None, kw_only=True)
-    duration: RunTime | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True)
-class OwnSink(CountedPackets, AppSettings):
-    """The other end of an application of your own in `host`, which counts what arrives.
-
-    Parameters
-    ----------
-    of
-        The class.
-    port
-        Where it receives.
-    settings
-        What the class takes.
-    """
-
-    app_kind: ClassVar[str] = "own_sink"
-
-    of: OwnClass = field(kw_only=True)
-    port: Port = field(default=5020, kw_only=True)
-    settings: Given = field(default="{}", kw_only=True)
-
-
-@dataclass(frozen=True)
-class Own(CountedPackets, FlowSettings):
-    """An application of your own between host `source` and host `sink`, on the virtual clock.
+@dataclass(frozen=True, kw_only=True)
+class OfOwnClass(TrafficSettings):
+    """What each end of an application of your own has.
 
     Parameters
     ----------
@@ -254,24 +279,59 @@ class Own(CountedPackets, FlowSettings):
         A class derived from `tn.Application`, of which each end has an object; in studies `module:Class`.
     port
         The destination port; default: 5020.
-    flow
-        The flow's number in reports; default: chosen by the lab.
     settings
         What the class takes: names with numbers, texts and truth values.
+    """
+
+    of: OwnClass
+    port: Port = 5020
+    settings: Given = "{}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendsAsOwnClass(OfOwnClass):
+    """What the end that sends has besides.
+
+    Parameters
+    ----------
+    flow
+        The flow's number in reports; default: chosen by the lab.
     dscp
         Differentiated services code point of what the source sends, 0 to 63.
     duration
         When the source ends; without it when it says so.
     """
 
+    flow: FlowNumber | None = None
+    dscp: Dscp | None = None
+    duration: RunTime | None = None
+
+
+@dataclass(frozen=True)
+class OwnSource(SendsAsOwnClass, SourceSettings):
+    """The source of an application of your own in `host`, to the host or address `to`; the settings are those of
+    `SendsAsOwnClass`."""
+
+    app_kind: ClassVar[str] = "own_source"
+
+
+@dataclass(frozen=True)
+class OwnSink(OfOwnClass, CountedPackets, AppSettings):
+    """The other end of an application of your own in `host`, which counts what arrives; the settings are those of
+    `OfOwnClass` and of `CountedPackets`."""
+
+    app_kind: ClassVar[str] = "own_sink"
+
+
+@dataclass(frozen=True)
+class Own(SendsAsOwnClass, CountedPackets, FlowSettings):
+    """An application of your own between host `source` and host `sink`.
+
+    The settings are those of `SendsAsOwnClass` and of `CountedPackets`.
+    """
+
     source: str
     sink: str
-    of: OwnClass = field(kw_only=True)
-    port: Port = field(default=5020, kw_only=True)
-    flow: FlowNumber | None = field(default=None, kw_only=True)
-    settings: Given = field(default="{}", kw_only=True)
-    dscp: Dscp | None = field(default=None, kw_only=True)
-    duration: RunTime | None = field(default=None, kw_only=True)
 
     in_words: ClassVar[str] = "datagrams of an own application"
     needed_in_studies: ClassVar[tuple[str, ...]] = ("of", "port", "duration")
@@ -287,22 +347,12 @@ class Own(CountedPackets, FlowSettings):
         return OwnSource(self.source, self.sink, of=self.of, settings=self.settings, **cast("dict[str, Any]", given))
 
 
-_handed: set[str] = set()
-
-
-def hand_to_the_core(name: str) -> None:
-    """Let the model hosts of this process run the application `name` that was brought along."""
+@handed_once
+def hand_to_the_core(name: str, own: OwnCode) -> None:
+    """Let the hosts of this process run the application `name` that was brought along."""
     from twinnet import _core
 
-    application = brought(name)
-    if name in _handed or application is None:
-        return
-
     def start(settings: str) -> Application:
-        made = application.load()
-        if not (isinstance(made, type) and issubclass(made, Application)):
-            raise BadValue(f"{application.name} is no application", "write: class Mine(tn.Application)")
-        return made(**json.loads(settings))
+        return own.load_class(Application, "application", "tn.Application")(**json.loads(settings))
 
-    _core.register_application(name, start)
-    _handed.add(name)
+    _core.register_application(name, own.name, start)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from twinnet.traffic.app import App, Flow
 from twinnet.traffic.application import Own
 from twinnet.traffic.http import HttpGet, HttpServer
+from twinnet.traffic.own_tcp import OwnTcp
 from twinnet.traffic.ping import Ping
 from twinnet.traffic.rtp import Rtp, RtpSink, RtpSource
 from twinnet.traffic.tcp import Tcp, TcpBulk, TcpSink, TcpSource
@@ -22,6 +23,7 @@ __all__ = [
     "http_get",
     "http_server",
     "own",
+    "own_tcp",
     "ping",
     "preset",
     "rtp",
@@ -55,3 +57,4 @@ http_server = HttpServer
 video = Video
 ping = Ping
 own = Own
+own_tcp = OwnTcp

@@ -16,6 +16,8 @@ from twinnet.errors import BadValue, did_you_mean
 from twinnet.ranges import line_rate_bps, run_time_ps
 from twinnet.settings import OneOf, Setting, Whole, duration, rate, size
 from twinnet.traffic.app import App
+from twinnet.traffic.estimator import Estimator
+from twinnet.traffic.own_code import OWN_PATTERN, brought, name_of_class
 from twinnet.traffic.parts import AppSettings, FlowSettings, SourceSettings
 from twinnet.traffic.traffic_settings import FlowNumber, Port, Switch, TrafficSettings
 from twinnet.units import Duration, Rate, Size
@@ -41,10 +43,11 @@ PRESETS = ("ours", "published")
 BANDWIDTH_PORT = 5010
 """The default port of the listener."""
 _NEED_CAPACITY = ("spruce", "hybrid")
+_PRIOR = ("prior", "prior_std", "prior_window")
 
 
 def bandwidth_method(
-    method: str,
+    method: str | type[Estimator],
     *,
     capacity: Rate | None = None,
     prior: Rate | None = None,
@@ -58,7 +61,7 @@ def bandwidth_method(
     Parameters
     ----------
     method
-        One of :data:`METHODS`.
+        One of :data:`METHODS`, or a class derived from :class:`Estimator`.
     capacity
         Capacity of the tight link, with unit: ``spruce`` needs it, ``hybrid`` can use it.
     prior, prior_std
@@ -69,10 +72,11 @@ def bandwidth_method(
         ``ours``: the settings that twinnet found best; ``published``: those of the method's paper and tool, which
         ``hybrid`` and ``slotted`` do not have.
     settings
-        Settings of the method by their names, in base units (bit/s, nanoseconds, bytes), over those of the preset.
+        Settings of the method by their names, in base units (bit/s, nanoseconds, bytes), over those of the preset; of a
+        class what it takes.
     """
-    if method not in METHODS:
-        raise BadValue(f"the method {method!r} is not known; allowed are {', '.join(METHODS)}")
+    method = MethodName(BadValue).read(method, "method")
+    own = brought(method)
     found: dict[str, Any] = {"name": method}
     if capacity is not None:
         if method not in _NEED_CAPACITY:
@@ -93,7 +97,31 @@ def bandwidth_method(
     ):
         if value is not None and wanted is None:
             raise BadValue(f"{name} tells of {of}, which is not given", f"give {of} too, or leave {name} out")
+    if own is not None:
+        if preset != "ours":
+            raise BadValue(f"{own.name} is your own: it has no preset", "leave the preset out")
+        given = json.dumps(dict(settings or {}), sort_keys=True)
+        return {"name": "own", "code": method, "called": own.name, "settings": given}
     return _preset(method, preset) | found | dict(settings or {})
+
+
+@dataclass(frozen=True)
+class MethodName(Setting):
+    """One of the methods, or an estimator of one's own by the name that it is known by."""
+
+    def read(self, value: object, what: str) -> str:
+        """Return the name; a class is made known for it."""
+        if isinstance(value, type) and issubclass(value, Estimator):
+            return name_of_class(value)
+        given = value if isinstance(value, str) else ""
+        if given in METHODS or brought(given) is not None:
+            return given
+        remedy = did_you_mean(given, METHODS, "in studies write module:Class, in Python give a class from tn.Estimator")
+        raise self.error(f"the {what} {value!r} is not known", remedy)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema: the methods, or the name of a class."""
+        return {"anyOf": [{"enum": list(METHODS)}, {"type": "string", "pattern": OWN_PATTERN}]}
 
 
 def _preset(method: str, name: str) -> dict[str, Any]:
@@ -122,7 +150,7 @@ ProbeTime = Annotated[Duration, duration(10**9, 86_400 * 10**12)]
 
 @dataclass(frozen=True)
 class MethodSettings(Setting):
-    """Settings of a method by their names, in base units; the core checks them."""
+    """Settings of a method by their names, in base units; the core checks them, or the class that is one's own."""
 
     def read(self, value: object, what: str) -> dict[str, object]:
         """Return the settings."""
@@ -131,8 +159,8 @@ class MethodSettings(Setting):
         return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema: numbers and flags by name."""
-        return {"type": "object", "additionalProperties": {"type": ["number", "boolean"]}}
+        """Return the JSON schema: numbers, flags and texts by name."""
+        return {"type": "object", "additionalProperties": {"type": ["number", "boolean", "string"]}}
 
 
 @dataclass(frozen=True)
@@ -197,23 +225,20 @@ class Probes(TrafficSettings):
 
     in_words: ClassVar[str] = "probes for available bandwidth"
     protocol: ClassVar[str] = "bandwidth"
-    left_out_of_studies: ClassVar[frozenset[str]] = frozenset(
-        {"flow", "prior", "prior_std", "prior_window", "layer", "mtu", "record"}
-    )
+    left_out_of_studies: ClassVar[frozenset[str]] = frozenset({"flow", "layer", "mtu", "record"})
     needed_in_studies: ClassVar[tuple[str, ...]] = ("method",)
     counted_by: ClassVar[str | None] = None
 
     @classmethod
     def in_study(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """A study may compare methods: the capacity is for those that use one."""
+        """A study may compare methods: the capacity and the prior are for those that use one."""
         method = settings.get("method")
         if method == "spruce" and settings.get("capacity") is None:
             raise BadValue("spruce needs 'capacity', that of the tight link")
-        return (
-            settings if method in _NEED_CAPACITY else {key: one for key, one in settings.items() if key != "capacity"}
-        )
+        unused = {"spruce": _PRIOR, "hybrid": ()}.get(str(method), ("capacity", *_PRIOR))
+        return {key: one for key, one in settings.items() if key not in unused}
 
-    def prober_fields(self, to: str, method: str) -> dict[str, Any]:
+    def prober_fields(self, to: str, method: str | type[Estimator]) -> dict[str, Any]:
         """Return the fields of a ``bandwidth_prober`` to `to`."""
         found = self.given(Probes)
         for name in ("capacity_bps", "prior_bps", "prior_std_bps", "prior_window_ps", "preset", "settings", "mtu"):
@@ -231,8 +256,8 @@ class Probes(TrafficSettings):
         return {"to": to, "flow": None, "method": chosen, "most_payload": longest} | found
 
 
-Method = Annotated[str, OneOf(BadValue, METHODS)]
-"""A method by its name."""
+Method = Annotated[str | type[Estimator], MethodName(BadValue)]
+"""A method by its name, or a class of one's own."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +281,7 @@ class Bandwidth(Probes, FlowSettings):
     Parameters
     ----------
     method
-        The estimator, one of :data:`METHODS`.
+        The estimator: one of :data:`METHODS`, or a class derived from `tn.Estimator`; in studies also `module:Class`.
 
     Examples
     --------

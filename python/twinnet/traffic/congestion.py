@@ -11,7 +11,10 @@ from twinnet.traffic.own_code import brought
 if TYPE_CHECKING:
     from twinnet._core import Acknowledgement
 
-__all__ = ["CongestionControl", "hand_to_the_core"]
+__all__ = ["MODELLED", "CongestionControl", "hand_to_the_core"]
+
+MODELLED = ("reno", "cubic", "bbr")
+"""The congestion controls of model hosts."""
 
 
 class CongestionControl:
@@ -58,7 +61,7 @@ class CongestionControl:
     def established(self, round_trip_s: float | None, segment_bytes: int, now_s: float) -> None:
         """The connection stands; `round_trip_s` is that of the handshake in seconds."""
 
-    def acknowledged(self, told: Acknowledgement) -> None:
+    def acknowledged(self, acknowledgement: Acknowledgement) -> None:
         """An acknowledgement arrived that delivered something, or a round trip is over."""
 
     def congested(self, why: Literal["loss", "mark", "timeout"], in_flight: int, now_s: float) -> None:
@@ -85,9 +88,7 @@ def hand_to_the_core(name: str) -> None:
         raise BadValue(f"no congestion control {name!r} was brought along", "give its class")
 
     def start(initial_window: int, seed: int) -> CongestionControl:
-        made = control.load()
-        if not (isinstance(made, type) and issubclass(made, CongestionControl)):
-            raise BadValue(f"{control.name} is no congestion control", "write: class Mine(tn.CongestionControl)")
+        made = control.load_class(CongestionControl, "congestion control", "tn.CongestionControl")
         return made(initial_window, seed)
 
     _core.register_congestion_control(name, start)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from twinnet.errors import BadValue
-from twinnet.units import Duration, Size, duration_ps, size_bytes
+from twinnet.units import Duration, Size, duration_ps
 
 __all__ = [
     "Distribution",
@@ -83,8 +83,8 @@ class Distribution:
     def __str__(self) -> str:
         """The distribution as people read it: ``exponential(mean 10 ms)``."""
         bounds = {"least": self.least, "most": self.most}
-        told = {**self.parameters, **{name: one for name, one in bounds.items() if one is not None}}
-        return f"{self.name}({', '.join(f'{name} {value}' for name, value in told.items())})"
+        settings = {**self.parameters, **{name: one for name, one in bounds.items() if one is not None}}
+        return f"{self.name}({', '.join(f'{name} {value}' for name, value in settings.items())})"
 
     @classmethod
     def parse(cls, text: str, what: str) -> Distribution:
@@ -148,14 +148,6 @@ class Distribution:
             if bound is not None:
                 spec[name] = float(quantity(bound, f"{what}'s {name} value"))
         return spec
-
-    def gap_spec(self) -> dict[str, Any]:
-        """As gaps, in picoseconds."""
-        return self.to_spec("gap", duration_ps)
-
-    def size_spec(self) -> dict[str, Any]:
-        """As sizes, in bytes."""
-        return self.to_spec("size", size_bytes)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from twinnet.traffic.application import Own
 from twinnet.traffic.bandwidth import Bandwidth
 from twinnet.traffic.http import HttpGet
+from twinnet.traffic.own_tcp import OwnTcp
 from twinnet.traffic.ping import Ping
 from twinnet.traffic.rtp import Rtp, RtpSource
 from twinnet.traffic.tcp import TcpBulk, TcpSource
@@ -25,6 +26,7 @@ FlowKind = (
     | type[Video]
     | type[Bandwidth]
     | type[Own]
+    | type[OwnTcp]
 )
 SourceKind = type[UdpSource] | type[TcpSource] | type[RtpSource] | type[Ping]
 
@@ -38,6 +40,7 @@ FLOWS: Mapping[str, FlowKind] = {
     "video": Video,
     "bandwidth": Bandwidth,
     "own": Own,
+    "own_tcp": OwnTcp,
 }
 """The kinds of traffic that a study can have, by the name in the entry's `app`."""
 SOURCES: Mapping[str, SourceKind] = {

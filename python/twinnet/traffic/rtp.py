@@ -98,8 +98,8 @@ class VideoStream(TrafficSettings):
     def _refuse_the_model(self) -> None:
         beside = [name for name in _MODEL if getattr(self, name) is not None]
         if beside:
-            told = ", ".join(repr(name) for name in beside)
-            raise BadValue("'frame_sizes' take the model's place", f"leave {told} out")
+            names = ", ".join(repr(name) for name in beside)
+            raise BadValue("'frame_sizes' take the model's place", f"leave {names} out")
 
     def source_fields(self) -> dict[str, Any]:
         """Return the fields of an ``rtp_source`` besides ``to``."""

@@ -166,6 +166,12 @@ class Entries(Setting):
         return Bytes(found)
 
 
+class CheckedTrace(tuple[tuple[Picoseconds, Bytes], ...]):
+    """Gaps and payloads that were checked: a study has the same ones checked under each combination of its levels."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class TraceEntries(Entries):
     """A gap and a payload for each datagram."""
@@ -174,18 +180,21 @@ class TraceEntries(Entries):
         """Return the entries in picoseconds and bytes."""
         return [[int(gap), int(length)] for gap, length in self.kept(value, what)]
 
-    def kept(self, value: object, what: str) -> tuple[tuple[Picoseconds, Bytes], ...]:
+    def kept(self, value: object, what: str) -> CheckedTrace:
         """Return the entries as typed numbers."""
+        if isinstance(value, CheckedTrace):
+            return value
         if (path := _path(value)) is not None:
             return self.checked(read_trace(path))
-        told = self._listed(value, what)
-        texts = [tuple(cast("list[str]", one)) for one in told if _is_texts(one)]
-        return _checked_texts(self, tuple(texts)) if len(texts) == len(told) else self.checked(told)
+        entries = self._listed(value, what)
+        if not all(map(_has_texts, entries)):
+            return self.checked(entries)
+        return _checked_once(self, tuple(map(tuple, cast("Sequence[Sequence[str]]", entries))))
 
-    def checked(self, told: Sequence[object]) -> tuple[tuple[Picoseconds, Bytes], ...]:
-        """Return the entries `told` as typed numbers; raises the setting's error when one is not allowed."""
+    def checked(self, entries: Sequence[object]) -> CheckedTrace:
+        """Return the `entries` as typed numbers; raises the setting's error when one is not allowed."""
         found: list[tuple[Picoseconds, Bytes]] = []
-        for entry in told:
+        for entry in entries:
             pair = tuple(cast("Sequence[object]", entry)) if isinstance(entry, (tuple, list)) else ()
             if len(pair) != 2:
                 raise self.error(f"{entry!r} is no gap and payload; write for example [2 ms, 1000 B]")
@@ -193,21 +202,21 @@ class TraceEntries(Entries):
             if gap > LONGEST_WAY_PS:
                 raise self.error(f"the gap {pair[0]!r} is out of range: at most 1 h")
             found.append((Picoseconds(gap), self._within(pair[1], "payload", _SIZES_OF_DATAGRAMS)))
-        return tuple(found)
+        return CheckedTrace(found)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: pairs, or the name of a file."""
         return _or_file({"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}})
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(type(one) is str for one in cast("list[object]", value))
+def _has_texts(entry: object) -> bool:
+    """Whether an entry is as a file has it."""
+    return isinstance(entry, (list, tuple)) and [type(one) for one in cast("Sequence[object]", entry)] == [str, str]
 
 
-@lru_cache(maxsize=16)
-def _checked_texts(setting: TraceEntries, told: tuple[tuple[str, ...], ...]) -> tuple[tuple[Picoseconds, Bytes], ...]:
-    """The entries of a study file, which asks for the same trace under each combination of its levels."""
-    return setting.checked(told)
+@lru_cache(maxsize=32)
+def _checked_once(setting: TraceEntries, entries: tuple[tuple[str, ...], ...]) -> CheckedTrace:
+    return setting.checked(entries)
 
 
 @dataclass(frozen=True)
@@ -220,8 +229,8 @@ class FrameEntries(Entries):
 
     def kept(self, value: object, what: str) -> tuple[Bytes, ...]:
         """Return the sizes as typed numbers."""
-        told = read_frame_sizes(path) if (path := _path(value)) is not None else self._listed(value, what)
-        return tuple(self._within(one, "frame size", _SIZES_OF_FRAMES) for one in told)
+        entries = read_frame_sizes(path) if (path := _path(value)) is not None else self._listed(value, what)
+        return tuple(self._within(one, "frame size", _SIZES_OF_FRAMES) for one in entries)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema: sizes, or the name of a file."""
@@ -321,7 +330,7 @@ class TrafficSettings(Described):
         """Fill in what follows from the other settings, which are checked; subclasses say what."""
 
     def given(self, kind: type[TrafficSettings] | None = None) -> dict[str, Any]:
-        """Return the settings that are not left out, in the form of the protocol; those of `kind` where it is told."""
+        """Return the settings that are not left out, in the form of the protocol; those of `kind` where it is given."""
         return {
             setting.key(name): setting.read(getattr(self, name), name)
             for name, setting in settings_of(kind or type(self)).items()

@@ -144,14 +144,14 @@ class Datagrams(TrafficSettings):
         if self.preset is not None and self.voice is not None:
             raise BadValue("a flow has a preset or voice, not both")
         if self.preset is not None or self.voice is not None:
-            what = f"{'preset' if self.preset is not None else 'voice'} tells when datagrams are sent"
+            what = f"{'preset' if self.preset is not None else 'voice'} says when datagrams are sent"
             self.refuse(("rate", "packets_per_second", "process", "trace", "unpaced"), what)
         elif self.unpaced:
             schedule = ("rate", "packets_per_second", "gap", "process", "on_off", "trace", "exact")
             self.refuse(schedule, "an unpaced source has no schedule")
         elif self.trace is not None:
             ways = ("rate", "packets_per_second", "gap", "payload", "size", "process", "on_off")
-            self.refuse(ways, "a trace tells gaps and payloads itself")
+            self.refuse(ways, "a trace has gaps and payloads of its own")
             if self.repeat and not any(gap for gap, _ in cast("Sequence[tuple[int, int]]", self.trace)):
                 raise BadValue("a trace is sent over and over: one of its gaps must be above zero")
         elif [self.rate, self.packets_per_second, self.gap].count(None) != 2:

@@ -103,15 +103,15 @@ def entries(read: Reply) -> list[Any]:
     return list(read.parsed.body)
 
 
-def differs(installed: Any, told: Any, attributes: Sequence[str]) -> str:
-    """Return how what a switch tells differs from what was installed; empty: not at all.
+def differs(installed: Any, reported: Any, attributes: Sequence[str]) -> str:
+    """Return how what a switch says differs from what was installed; empty: not at all.
 
     As os-ken's tester has it: actions and instructions in the order of their types, without the wildcards of 1.0.
     """
     for attribute in attributes:
-        wanted, found = (_comparable(one, attribute) for one in (installed, told))
+        wanted, found = (_comparable(one, attribute) for one in (installed, reported))
         if wanted != found:
-            return f"{attribute}: {found} is told, where {wanted} was written"
+            return f"{attribute}: {found} is reported, where {wanted} was written"
     return ""
 
 

@@ -118,15 +118,15 @@ class _Run:
         channel.obeyed(Message(data[1], data[8:], data[0]))
 
     def _install(self, channel: Channel, written: dict[str, Any]) -> None:
-        """Send a message of the files, and look whether the switch tells it back as it was written."""
+        """Send a message of the files, and look whether the switch gives it back as it was written."""
         data, installed = codec.message(self.version, written)
         self._obeyed(channel, data)
         (kind,) = written
         question, attributes = _READ_BACK[kind]
         if kind == "OFPFlowMod":
             attributes = (*attributes, *(("actions",) if self.version == V10 else ("table_id", "instructions")))
-        differences = [codec.differs(installed, told, attributes) for told in self._ask(channel, question)]
-        check("" in differences, f"{kind} does not read back: {'; '.join(differences) or 'nothing is told'}")
+        differences = [codec.differs(installed, reported, attributes) for reported in self._ask(channel, question)]
+        check("" in differences, f"{kind} does not read back: {'; '.join(differences) or 'nothing is reported'}")
 
     def _ask(self, channel: Channel, question: dict[str, Any] | str) -> list[Any]:
         """Return the entries of all parts of an answer."""
@@ -161,9 +161,9 @@ class _Run:
             channel.barrier()
         wrong = other.take(PACKET_IN)
         check(not wrong, "a packet-in came from the other switch")
-        told = teller.take(PACKET_IN)
-        check(bool(told), f"no packet-in came; due is {codec.describe(due)}")
-        packet_in = codec.reply(self.version, _whole(told[0])).parsed
+        reported = teller.take(PACKET_IN)
+        check(bool(reported), f"no packet-in came; due is {codec.describe(due)}")
+        packet_in = codec.reply(self.version, _whole(reported[0])).parsed
         refused = (NO_MATCH,) if self.version == V10 else (NO_MATCH, INVALID_TTL)
         check(packet_in.reason not in refused, f"the packet-in has reason {packet_in.reason}")
         came = bytes(packet_in.data)
@@ -238,7 +238,7 @@ _READ_BACK: dict[str, tuple[str, tuple[str, ...]]] = {
     "OFPMeterMod": ("OFPMeterConfigStatsRequest", ("flags", "meter_id", "bands")),
     "OFPGroupMod": ("OFPGroupDescStatsRequest", ("type", "group_id", "buckets")),
 }
-"""By message the question whose answer tells it, and what of it is compared."""
+"""By message the question whose answer gives it, and what of it is compared."""
 
 
 def _whole(received: Received) -> bytes:

@@ -15,7 +15,7 @@ ASYNC = "Asynchronous configuration"
 ALL = ((7, 7), (7, 7), (15, 15))
 
 
-@case("7.3.10", ASYNC, "what was set is told")
+@case("7.3.10", ASYNC, "what was set is reported")
 def _(bench: Bench) -> None:
     bench.obeyed(of.set_async((1, 2), (3, 4), (5, 6)))
     body = bench.ask(of.Message(of.GET_ASYNC_REQUEST), of.GET_ASYNC_REPLY).body

@@ -30,7 +30,7 @@ def unlike_bit(about: Field, bit: int) -> int:
 
 
 def install_for(bench: Bench, about: Field, value: int, mask: int | None = None) -> Callable[[int], bool]:
-    """Add a flow with this condition; return what sends a frame with a value and tells whether the flow took it.
+    """Add a flow with this condition; return what sends a frame with a value and says whether the flow took it.
 
     What is in no frame (the port, metadata, a tunnel's number) is brought about before a second table.
     """

@@ -97,7 +97,7 @@ def _(bench: Bench) -> None:
     check(len(bench.take(of.ECHO_REPLY)) == 99, "some were not")
 
 
-@case("7.3.1", FEATURES, "the features tell datapath, tables and no ports")
+@case("7.3.1", FEATURES, "the features report datapath, tables and no ports")
 def _(bench: Bench) -> None:
     body = bench.ask(of.Message(of.FEATURES_REQUEST), of.FEATURES_REPLY).body
     datapath, _, tables, auxiliary, _ = struct.unpack("!QIBB2xI4x", body)
@@ -107,7 +107,7 @@ def _(bench: Bench) -> None:
 
 for _name, _bit in (("flows", 1), ("tables", 2), ("ports", 4), ("groups", 8), ("queues", 64)):
 
-    @case("7.3.1", FEATURES, f"the features tell that counters of {_name} are there")
+    @case("7.3.1", FEATURES, f"the features report that counters of {_name} are there")
     def _(bench: Bench, bit: int = _bit) -> None:
         body = bench.ask(of.Message(of.FEATURES_REQUEST), of.FEATURES_REPLY).body
         check(int.from_bytes(body[16:20]) & bit == bit, f"capabilities {body[16:20].hex()}")

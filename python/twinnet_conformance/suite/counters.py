@@ -68,7 +68,7 @@ def _(bench: Bench) -> None:
     check(3.2 <= age <= 3.35 and flow.nanoseconds < 1_000_000_000, f"{age} s")
 
 
-@case("7.3.4.1", FLOWS, "OFPFF_NO_PKT_COUNTS and NO_BYT_COUNTS are told back")
+@case("7.3.4.1", FLOWS, "OFPFF_NO_PKT_COUNTS and NO_BYT_COUNTS are reported back")
 def _(bench: Bench) -> None:
     bench.forward(IP, flags=of.NO_PKT_COUNTS | of.NO_BYT_COUNTS)
     check(bench.one_flow().flags == of.NO_PKT_COUNTS | of.NO_BYT_COUNTS, f"flags {bench.one_flow().flags}")
@@ -152,7 +152,7 @@ def _(bench: Bench) -> None:
     check(change == {0: (3, 2), 1: (2, 1)}, f"look-ups and matches {change}")
 
 
-@case("7.3.5.4", TABLES, "every table is told")
+@case("7.3.5.4", TABLES, "every table is reported")
 def _(bench: Bench) -> None:
     tables = bench.ask(of.Message(of.FEATURES_REQUEST), of.FEATURES_REPLY).body[12]
     check(sorted(_table_stats(bench)) == list(range(tables)), f"{len(_table_stats(bench))} of {tables} tables")
@@ -184,8 +184,8 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     body = bench.multipart(of.MP_PORT_STATS, of.ANY.to_bytes(4) + bytes(4))
     rows = [of.PortStats(*row) for row in of.PORT_STATS.iter_unpack(body)]
-    told = {row.port for row in rows}
-    check({bench.p1, bench.p2, bench.p3, bench.p4} <= told, f"told {told}")
+    reported = {row.port for row in rows}
+    check({bench.p1, bench.p2, bench.p3, bench.p4} <= reported, f"reported {reported}")
 
 
 @case("7.3.5.6", PORTS, "how long a port has been there")

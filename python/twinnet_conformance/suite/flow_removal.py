@@ -1,4 +1,4 @@
-"""Timeouts, and what is told when a flow goes (5.5, 7.4.2)."""
+"""Timeouts, and what is reported when a flow goes (5.5, 7.4.2)."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _one_removal(bench: Bench) -> of.FlowRemoved:
     return first
 
 
-@case("7.4.2", TOLD, "a hard timeout is told as OFPRR_HARD_TIMEOUT")
+@case("7.4.2", TOLD, "a hard timeout is reported as OFPRR_HARD_TIMEOUT")
 def _(bench: Bench) -> None:
     bench.forward(IP, hard=2, flags=of.SEND_FLOW_REM)
     bench.advance(4)
     check(_one_removal(bench).reason == HARD_TIMEOUT, "another reason")
 
 
-@case("7.4.2", TOLD, "an idle timeout is told as OFPRR_IDLE_TIMEOUT")
+@case("7.4.2", TOLD, "an idle timeout is reported as OFPRR_IDLE_TIMEOUT")
 def _(bench: Bench) -> None:
     bench.forward(IP, idle=2, flags=of.SEND_FLOW_REM)
     bench.advance(4)
@@ -108,14 +108,14 @@ def _(bench: Bench) -> None:
 
 for _command in (of.DELETE, of.DELETE_STRICT):
 
-    @case("7.4.2", TOLD, f"a flow that is deleted (command {_command}) is told as OFPRR_DELETE")
+    @case("7.4.2", TOLD, f"a flow that is deleted (command {_command}) is reported as OFPRR_DELETE")
     def _(bench: Bench, command: int = _command) -> None:
         bench.forward(IP, flags=of.SEND_FLOW_REM)
         bench.obeyed(of.flow_mod(IP, command=command))
         check(_one_removal(bench).reason == DELETED, "another reason")
 
 
-@case("7.4.2", TOLD, "a flow that goes with its group is told as OFPRR_GROUP_DELETE")
+@case("7.4.2", TOLD, "a flow that goes with its group is reported as OFPRR_GROUP_DELETE")
 def _(bench: Bench) -> None:
     bench.obeyed(of.group_mod(1, of.GROUP_ALL))
     bench.flow(IP, of.apply_actions(of.group(1)), flags=of.SEND_FLOW_REM)
@@ -123,7 +123,7 @@ def _(bench: Bench) -> None:
     check(_one_removal(bench).reason == GROUP_DELETED, "another reason")
 
 
-@case("7.4.2", TOLD, "a flow that goes with its meter is told as OFPRR_DELETE")
+@case("7.4.2", TOLD, "a flow that goes with its meter is reported as OFPRR_DELETE")
 def _(bench: Bench) -> None:
     bench.obeyed(of.meter_mod(1, of.KBPS, of.drop_band(1000)))
     bench.flow(IP, of.use_meter(1), of.apply_actions(of.output(bench.p2)), flags=of.SEND_FLOW_REM)
@@ -131,39 +131,41 @@ def _(bench: Bench) -> None:
     check(_one_removal(bench).reason == DELETED, "another reason")
 
 
-@case("7.4.2", TOLD, "the message tells all that the flow was")
+@case("7.4.2", TOLD, "the message reports all that the flow was")
 def _(bench: Bench) -> None:
     wanted = {"cookie": 0x1234567890, "priority": 321, "table": 4, "idle": 30, "hard": 40}
     bench.forward({"eth_type": 0x0800, "ip_proto": 6}, flags=of.SEND_FLOW_REM, **wanted)
     bench.obeyed(of.flow_mod({}, command=of.DELETE, table=of.ALL_TABLES))
-    told = _one_removal(bench)
-    found = {name: getattr(told, name) for name in wanted}
-    check(found == wanted, f"told {found}")
-    check(told.conditions == {"eth_type": (0x0800, None), "ip_proto": (6, None)}, f"{told.conditions}")
+    reported = _one_removal(bench)
+    found = {name: getattr(reported, name) for name in wanted}
+    check(found == wanted, f"reported {found}")
+    check(reported.conditions == {"eth_type": (0x0800, None), "ip_proto": (6, None)}, f"{reported.conditions}")
 
 
-@case("7.4.2", TOLD, "the message tells the flow's counters")
+@case("7.4.2", TOLD, "the message reports the flow's counters")
 def _(bench: Bench) -> None:
     bench.forward(IP, flags=of.SEND_FLOW_REM)
     frame = build()
     for _ in range(3):
         bench.frame(frame)
     bench.obeyed(of.flow_mod({}, command=of.DELETE))
-    told = _one_removal(bench)
-    check((told.packets, told.bytes) == (3, 3 * len(frame)), f"{told.packets} packets, {told.bytes} bytes")
+    reported = _one_removal(bench)
+    check(
+        (reported.packets, reported.bytes) == (3, 3 * len(frame)), f"{reported.packets} packets, {reported.bytes} bytes"
+    )
 
 
-@case("7.4.2", TOLD, "the message tells how long the flow lived")
+@case("7.4.2", TOLD, "the message reports how long the flow lived")
 def _(bench: Bench) -> None:
     bench.forward(IP, flags=of.SEND_FLOW_REM)
     bench.advance(2.5)
     bench.obeyed(of.flow_mod({}, command=of.DELETE))
-    told = _one_removal(bench)
-    lived = told.seconds + told.nanoseconds / 1e9
+    reported = _one_removal(bench)
+    lived = reported.seconds + reported.nanoseconds / 1e9
     check(2.45 <= lived <= 2.75, f"{lived} s")
 
 
-@case("7.4.2", TOLD, "without OFPFF_SEND_FLOW_REM nothing is told")
+@case("7.4.2", TOLD, "without OFPFF_SEND_FLOW_REM nothing is reported")
 def _(bench: Bench) -> None:
     bench.forward(IP, hard=1)
     bench.forward({"eth_type": 0x0806})
@@ -172,10 +174,10 @@ def _(bench: Bench) -> None:
     check(not bench.removals(), "a flow-removed came")
 
 
-@case("7.4.2", TOLD, "every flow that one message deletes is told")
+@case("7.4.2", TOLD, "every flow that one message deletes is reported")
 def _(bench: Bench) -> None:
     for priority in range(10):
         bench.forward(IP, priority=priority, flags=of.SEND_FLOW_REM)
     bench.obeyed(of.flow_mod({}, command=of.DELETE))
-    told = [of.read_flow_removed(bench.wait_for(of.FLOW_REMOVED)).priority for _ in range(10)]
-    check(sorted(told) == list(range(10)), "others were told")
+    reported = [of.read_flow_removed(bench.wait_for(of.FLOW_REMOVED)).priority for _ in range(10)]
+    check(sorted(reported) == list(range(10)), "others were reported")

@@ -22,7 +22,6 @@ def _refused(title: str, code: int, *messages: of.Message) -> None:
 
 
 _one = of.group_mod(1, of.GROUP_ALL)
-_live = of.bucket(watch_port=2)
 _refused("a number that is taken: OFPGMFC_GROUP_EXISTS", 0, _one, _one)
 _refused("modify of a group that is not there: OFPGMFC_UNKNOWN_GROUP", 8, of.group_mod(1, command=MODIFY))
 _refused("indirect without a bucket: OFPGMFC_INVALID_GROUP", 1, of.group_mod(1, of.GROUP_INDIRECT))

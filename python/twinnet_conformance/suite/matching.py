@@ -27,12 +27,12 @@ def _exact(about: Field) -> None:
         check(send(about.first), "a frame with the value was not matched")
         check(not send(about.second), "a frame with another value was matched")
 
-    @case("7.2.3.7", SHOWN, f"a flow with {about.name} is told with the value")
+    @case("7.2.3.7", SHOWN, f"a flow with {about.name} is reported with the value")
     def _(bench: Bench) -> None:
         bench.flow({**about.needs, about.name: about.first}, of.apply_actions(of.output(bench.p2)))
         found = bench.one_flow().conditions
         due = {**about.needs, about.name: about.first}
-        check({name: value for name, (value, _) in found.items()} == due, f"told {found}, added {due}")
+        check({name: value for name, (value, _) in found.items()} == due, f"reported {found}, added {due}")
 
 
 def _masked(about: Field) -> None:
@@ -71,12 +71,12 @@ def _masked(about: Field) -> None:
         tlvs = conditions(about.needs) + oxm(about.name, about.first | 1, mask)
         bench.refused(of.flow_mod(tlvs), of.BAD_MATCH, 5, lacking=LACKING)
 
-    @case("7.2.3.5", SHOWN, f"a flow with {about.name} under a mask is told with the mask")
+    @case("7.2.3.5", SHOWN, f"a flow with {about.name} under a mask is reported with the mask")
     def _(bench: Bench) -> None:
         mask = about.maximum & ~1 if about.name != "ipv6_exthdr" else 72
         bench.flow({**about.needs, about.name: (about.first & mask, mask)}, of.apply_actions(of.output(bench.p2)))
         found = bench.one_flow().conditions.get(about.name)
-        check(found == (about.first & mask, mask), f"told {found}")
+        check(found == (about.first & mask, mask), f"reported {found}")
 
 
 def _without_mask(about: Field) -> None:
@@ -141,7 +141,7 @@ for _one in FIELDS.values():
         _needing(_one)
 
 
-@case("7.2.3.7", SHOWN, "a flow with in_phy_port is told with the value")
+@case("7.2.3.7", SHOWN, "a flow with in_phy_port is reported with the value")
 def _(bench: Bench) -> None:
     bench.flow({"in_port": bench.p1, "in_phy_port": bench.p1}, of.apply_actions(of.output(bench.p2)))
     check("in_phy_port" in bench.one_flow().conditions, "in_phy_port is missing")
@@ -261,7 +261,7 @@ def _(bench: Bench) -> None:
 
 for _arp in (1, 2, 3, 4):
 
-    @case("7.2.3.7", EXACT, f"arp_op {_arp} is told from the next")
+    @case("7.2.3.7", EXACT, f"arp_op {_arp} is distinguished from the next")
     def _(bench: Bench, operation: int = _arp) -> None:
         bench.forward({"eth_type": 0x0806, "arp_op": operation})
         bench.passes(build(arp_op=operation))
@@ -307,21 +307,21 @@ for _header in ("hop", "dest", "router", "auth"):
 
 for _header, _bit in {"none": 1, "esp": 2, "auth": 4, "dest": 8, "frag": 16, "router": 32, "hop": 64}.items():
 
-    @case("7.2.3.8", EXACT, f"ipv6_exthdr tells the header {_header}")
+    @case("7.2.3.8", EXACT, f"ipv6_exthdr reports the header {_header}")
     def _(bench: Bench, bit: int = _bit) -> None:
         bench.forward({"eth_type": 0x86DD, "ipv6_exthdr": (bit, bit)})
         bench.passes(build(eth_type=0x86DD, ip_proto=17, ipv6_exthdr=bit))
         bench.drops(build(eth_type=0x86DD, ip_proto=17))
 
 
-@case("7.2.3.8", EXACT, "ipv6_exthdr tells a header that is there twice (OFPIEH_UNREP)")
+@case("7.2.3.8", EXACT, "ipv6_exthdr reports a header that occurs twice (OFPIEH_UNREP)")
 def _(bench: Bench) -> None:
     bench.forward({"eth_type": 0x86DD, "ipv6_exthdr": (128, 128)})
     bench.passes(_chained(43, 43))
     bench.drops(_chained(0, 43))
 
 
-@case("7.2.3.8", EXACT, "ipv6_exthdr tells headers in another order than the recommended (OFPIEH_UNSEQ)")
+@case("7.2.3.8", EXACT, "ipv6_exthdr reports headers in another order than the recommended (OFPIEH_UNSEQ)")
 def _(bench: Bench) -> None:
     bench.forward({"eth_type": 0x86DD, "ipv6_exthdr": (256, 256)})
     bench.passes(_chained(43, 0))

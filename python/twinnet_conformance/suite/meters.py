@@ -188,7 +188,7 @@ def _(bench: Bench) -> None:
     check(_passed(bench, 5) == 5, "some were dropped")
 
 
-def _told(bench: Bench, number: int) -> tuple[int, int, int, int, list[tuple[int, int]]]:
+def _statistics(bench: Bench, number: int) -> tuple[int, int, int, int, list[tuple[int, int]]]:
     """Return flows, frames, bytes and age of a meter, and frames and bytes of its bands."""
     body = bench.multipart(of.MP_METER, number.to_bytes(4) + bytes(4))
     found, length, flows, frames, count, seconds, _ = struct.unpack_from("!IH6xIQQII", body)
@@ -201,7 +201,7 @@ def _told(bench: Bench, number: int) -> tuple[int, int, int, int, list[tuple[int
 def _(bench: Bench) -> None:
     _metered(bench, of.PKTPS | of.BURST, of.drop_band(1, 4))
     passed = _passed(bench, 10)
-    _, frames, count, _, bands = _told(bench, 1)
+    _, frames, count, _, bands = _statistics(bench, 1)
     size = len(build())
     check((frames, count) == (10, 10 * size), f"{frames} frames, {count} bytes")
     check(bands == [(10 - passed, (10 - passed) * size)], f"bands {bands}")
@@ -211,17 +211,17 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     _metered(bench, of.KBPS, of.drop_band(1000))
     bench.flow({"eth_type": 0x0806}, of.use_meter(1))
-    check(_told(bench, 1)[0] == 2, f"{_told(bench, 1)[0]} flows")
+    check(_statistics(bench, 1)[0] == 2, f"{_statistics(bench, 1)[0]} flows")
 
 
 @case("7.3.5.12", COUNTED, "how long the meter has been there")
 def _(bench: Bench) -> None:
     bench.obeyed(of.meter_mod(1, of.KBPS, of.drop_band(1000)))
     bench.advance(3)
-    check(_told(bench, 1)[3] == 3, f"{_told(bench, 1)[3]} s")
+    check(_statistics(bench, 1)[3] == 3, f"{_statistics(bench, 1)[3]} s")
 
 
-@case("7.3.5.12", COUNTED, "all meters are told for OFPM_ALL")
+@case("7.3.5.12", COUNTED, "all meters are reported for OFPM_ALL")
 def _(bench: Bench) -> None:
     for number in (5, 6):
         bench.obeyed(of.meter_mod(number, of.KBPS, of.drop_band(1000)))
@@ -234,17 +234,17 @@ def _(bench: Bench) -> None:
     bench.refused(of.multipart(of.MP_METER, (7).to_bytes(4) + bytes(4)), of.METER_MOD_FAILED, 3)
 
 
-@case("7.3.5.13", COUNTED, "the configuration is told as it was made")
+@case("7.3.5.13", COUNTED, "the configuration is reported as it was made")
 def _(bench: Bench) -> None:
     band = of.drop_band(1234, 56)
     bench.obeyed(of.meter_mod(9, of.PKTPS | of.BURST | of.METER_STATS, band))
     body = bench.multipart(of.MP_METER_CONFIG, (9).to_bytes(4) + bytes(4))
     length, flags, number = struct.unpack_from("!HHI", body)
-    told = (length, flags, number, body[8:])
-    check(told == (24, of.PKTPS | of.BURST | of.METER_STATS, 9, band), f"{told}")
+    reported = (length, flags, number, body[8:])
+    check(reported == (24, of.PKTPS | of.BURST | of.METER_STATS, 9, band), f"{reported}")
 
 
-@case("7.3.5.13", COUNTED, "the configuration of a remark band is told as it was made")
+@case("7.3.5.13", COUNTED, "the configuration of a remark band is reported as it was made")
 def _(bench: Bench) -> None:
     band = of.remark_band(1234, 56, 2)
     bench.obeyed(of.meter_mod(9, of.KBPS | of.BURST, band))
@@ -252,7 +252,7 @@ def _(bench: Bench) -> None:
     check(body[8:] == band, f"{body[8:].hex()}")
 
 
-@case("7.3.5.14", COUNTED, "the features tell drop and DSCP remark")
+@case("7.3.5.14", COUNTED, "the features report drop and DSCP remark")
 def _(bench: Bench) -> None:
     most, kinds, capabilities = struct.unpack_from("!III", bench.multipart(of.MP_METER_FEATURES))
     check(most > 0, "no meters")

@@ -43,7 +43,7 @@ def _(bench: Bench) -> None:
     check(b"".join(watching) in bodies, "other buckets")
 
 
-@case("7.3.5.11", KINDS, "the features of groups tell four types, and actions of each")
+@case("7.3.5.11", KINDS, "the features of groups report four types, and actions of each")
 def _(bench: Bench) -> None:
     body = bench.multipart(of.MP_GROUP_FEATURES)
     check(len(body) == 40, f"{len(body)} bytes")
@@ -55,7 +55,7 @@ def _(bench: Bench) -> None:
 
 for _name, _bit in (("weights", 1), ("liveness", 2), ("chains", 4), ("checks of chains", 8)):
 
-    @case("7.3.5.11", KINDS, f"the features of groups tell {_name}")
+    @case("7.3.5.11", KINDS, f"the features of groups report {_name}")
     def _(bench: Bench, bit: int = _bit) -> None:
         capabilities = int.from_bytes(bench.multipart(of.MP_GROUP_FEATURES)[4:8])
         check(capabilities & bit == bit, f"capabilities {capabilities:#b}")
@@ -81,7 +81,7 @@ for _kind, _body, _name in (
         check(len(parts) == 1 and parts[0] == b"", f"{[len(part) for part in parts]} bytes")
 
 
-@case("7.3.5", LONG, "2000 flows are told in several parts, all but the last with OFPMPF_REPLY_MORE")
+@case("7.3.5", LONG, "2000 flows are reported in several parts, all but the last with OFPMPF_REPLY_MORE")
 def _(bench: Bench) -> None:
     for number in range(2000):
         bench.send(of.flow_mod({"eth_type": 0x0800, "ipv4_dst": number}, of.apply_actions(of.output(bench.p2))))
@@ -93,7 +93,7 @@ def _(bench: Bench) -> None:
     check(len(flows) == 2000, "a flow twice")
 
 
-@case("7.3.5", LONG, "1500 groups are told in several parts")
+@case("7.3.5", LONG, "1500 groups are reported in several parts")
 def _(bench: Bench) -> None:
     buckets = [of.bucket(of.output(bench.p2)), of.bucket(of.output(bench.p3))]
     for number in range(1500):
@@ -172,4 +172,4 @@ def _(bench: Bench) -> None:
     if answers[0].kind == of.ERROR:
         check(of.read_refusal(answers[0]) == (of.GROUP_MOD_FAILED, 8), f"{of.read_refusal(answers[0])}")
     else:
-        check(answers[0].body[8:] == b"", "something is told")
+        check(answers[0].body[8:] == b"", "something is reported")

@@ -23,9 +23,9 @@ def _to_controller(bench: Bench, max_len: int = of.WHOLE_FRAME) -> None:
 def _(bench: Bench) -> None:
     _to_controller(bench)
     bench.frame(build(), bench.p3)
-    told = bench.packet_in()
-    found = (told.reason, told.table, told.cookie, told.conditions.get("in_port"))
-    check(found == (1, 0, 0x1234, (bench.p3, None)), f"told {found}")
+    reported = bench.packet_in()
+    found = (reported.reason, reported.table, reported.cookie, reported.conditions.get("in_port"))
+    check(found == (1, 0, 0x1234, (bench.p3, None)), f"reported {found}")
 
 
 @case("7.4.1", TOLD, "the whole frame, and its length")
@@ -33,8 +33,8 @@ def _(bench: Bench) -> None:
     _to_controller(bench)
     frame = build().ljust(500, b"\x55")
     bench.frame(frame)
-    told = bench.packet_in()
-    check((told.data, told.total) == (frame, 500), f"{len(told.data)} bytes of {told.total}")
+    reported = bench.packet_in()
+    check((reported.data, reported.total) == (frame, 500), f"{len(reported.data)} bytes of {reported.total}")
 
 
 @case("7.4.1", TOLD, "metadata of a later table")
@@ -42,15 +42,15 @@ def _(bench: Bench) -> None:
     bench.flow({}, of.write_metadata(0xABCD), of.goto_table(1))
     bench.flow({}, of.apply_actions(of.output(of.CONTROLLER)), table=1)
     bench.frame(build())
-    told = bench.packet_in()
-    check(told.table == 1 and told.conditions.get("metadata") == (0xABCD, None), f"{told}")
+    reported = bench.packet_in()
+    check(reported.table == 1 and reported.conditions.get("metadata") == (0xABCD, None), f"{reported}")
 
 
 @case("7.4.1", TOLD, "a tunnel's number that was set")
 def _(bench: Bench) -> None:
     bench.flow({}, of.apply_actions(of.set_field("tunnel_id", 77), of.output(of.CONTROLLER)))
     bench.frame(build())
-    check(bench.packet_in().conditions.get("tunnel_id") == (77, None), "not told")
+    check(bench.packet_in().conditions.get("tunnel_id") == (77, None), "not reported")
 
 
 @case("7.4.1", TOLD, "the frame as the actions before have made it")
@@ -90,8 +90,11 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     _to_controller(bench)
     bench.frame(build().ljust(1000, b"\1"))
-    told = bench.packet_in()
-    check((told.buffer, len(told.data)) == (of.NO_BUFFER, 1000), f"buffer {told.buffer:#x}, {len(told.data)} bytes")
+    reported = bench.packet_in()
+    check(
+        (reported.buffer, len(reported.data)) == (of.NO_BUFFER, 1000),
+        f"buffer {reported.buffer:#x}, {len(reported.data)} bytes",
+    )
 
 
 for _max in (0, 20, 128):
@@ -101,9 +104,12 @@ for _max in (0, 20, 128):
         bench.needs_buffers()
         _to_controller(bench, most)
         bench.frame(build().ljust(1000, b"\1"))
-        told = bench.packet_in()
-        check(told.total == 1000, f"length {told.total}")
-        check(len(told.data) == most and told.buffer != of.NO_BUFFER, f"{len(told.data)} bytes, {told.buffer:#x}")
+        reported = bench.packet_in()
+        check(reported.total == 1000, f"length {reported.total}")
+        check(
+            len(reported.data) == most and reported.buffer != of.NO_BUFFER,
+            f"{len(reported.data)} bytes, {reported.buffer:#x}",
+        )
 
 
 @case("7.2.5", BUFFERS, "a frame not longer than max_len comes whole")
@@ -118,9 +124,9 @@ def _buffered(bench: Bench) -> tuple[int, bytes]:
     _to_controller(bench, 20)
     frame = build().ljust(300, b"\7")
     bench.frame(frame)
-    told = bench.packet_in()
-    check(told.buffer != of.NO_BUFFER, "the frame is in no buffer")
-    return told.buffer, frame
+    reported = bench.packet_in()
+    check(reported.buffer != of.NO_BUFFER, "the frame is in no buffer")
+    return reported.buffer, frame
 
 
 @case("7.3.7", BUFFERS, "a packet-out sends the frame of a buffer")
@@ -157,26 +163,26 @@ def _(bench: Bench) -> None:
     bench.refused(of.packet_out(b"", of.output(bench.p2), buffer=0x7EADBEE), of.BAD_REQUEST, 8)
 
 
-@case("7.3.1", BUFFERS, "the features tell how many buffers there are")
+@case("7.3.1", BUFFERS, "the features report how many buffers there are")
 def _(bench: Bench) -> None:
     body = bench.ask(of.Message(of.FEATURES_REQUEST), of.FEATURES_REPLY).body
     buffers = int.from_bytes(body[8:12])
     _to_controller(bench, 20)
     bench.frame(build().ljust(300, b"\7"))
-    check((bench.packet_in().buffer != of.NO_BUFFER) == (buffers > 0), f"{buffers} buffers are told")
+    check((bench.packet_in().buffer != of.NO_BUFFER) == (buffers > 0), f"{buffers} buffers are reported")
 
 
-@case("7.3.2", BUFFERS, "miss_send_len is kept and told")
+@case("7.3.2", BUFFERS, "miss_send_len is kept and reported")
 def _(bench: Bench) -> None:
     bench.obeyed(of.set_config(0, 321))
     body = bench.ask(of.Message(of.GET_CONFIG_REQUEST), of.GET_CONFIG_REPLY).body
-    check(int.from_bytes(body[2:4]) == 321, f"told {int.from_bytes(body[2:4])}")
+    check(int.from_bytes(body[2:4]) == 321, f"reported {int.from_bytes(body[2:4])}")
 
 
 @case("7.3.2", BUFFERS, "miss_send_len is 128 at the beginning")
 def _(bench: Bench) -> None:
     body = bench.ask(of.Message(of.GET_CONFIG_REQUEST), of.GET_CONFIG_REPLY).body
-    check(int.from_bytes(body[2:4]) == 128, f"told {int.from_bytes(body[2:4])}")
+    check(int.from_bytes(body[2:4]) == 128, f"reported {int.from_bytes(body[2:4])}")
 
 
 @case("7.3.2", BUFFERS, "an invalid TTL sends miss_send_len bytes")

@@ -166,7 +166,7 @@ def _(bench: Bench) -> None:
     bench.passes(build())
 
 
-@case("5.3", PRIORITIES, "priorities of 0, 1, 65534 and 65535 are told apart")
+@case("5.3", PRIORITIES, "priorities of 0, 1, 65534 and 65535 are reported apart")
 def _(bench: Bench) -> None:
     for priority, protocol in ((0, 0x0800), (1, 0x0806), (65534, 0x86DD)):
         bench.forward({"eth_type": protocol}, priority=priority, out=bench.p3)
@@ -198,7 +198,7 @@ def _(bench: Bench) -> None:
     bench.expect(frame, (bench.p3, frame))
 
 
-@case("5.4", MISS, "without a table-miss flow the frame is dropped, and the controller not told")
+@case("5.4", MISS, "without a table-miss flow the frame is dropped, and the controller not reported")
 def _(bench: Bench) -> None:
     bench.drops(build())
     check(not bench.packet_ins(), "a packet-in came")
@@ -230,8 +230,8 @@ def _(bench: Bench) -> None:
     bench.flow({}, of.goto_table(3))
     bench.flow({}, of.apply_actions(of.output(of.CONTROLLER)), priority=0, table=3)
     bench.drops(build())
-    told = bench.packet_in()
-    check((told.reason, told.table) == (0, 3), f"told reason {told.reason}, table {told.table}")
+    reported = bench.packet_in()
+    check((reported.reason, reported.table) == (0, 3), f"reported reason {reported.reason}, table {reported.table}")
 
 
 @case("5.4", MISS, "a table-miss flow may lead to the next table")
@@ -247,7 +247,7 @@ def _(bench: Bench) -> None:
     bench.drops(build())
 
 
-@case("5.4", MISS, "a table-miss flow is added, told and deleted as any other")
+@case("5.4", MISS, "a table-miss flow is added, reported and deleted as any other")
 def _(bench: Bench) -> None:
     bench.flow({}, of.goto_table(1), priority=0, cookie=77)
     flow = bench.one_flow()

@@ -21,7 +21,7 @@ def _configure(bench: Bench, port: int, config: int, mask: int) -> None:
     bench.advance(0.1)
 
 
-@case("7.3.5.7", TOLD, "every port is told with a name and an address of its own")
+@case("7.3.5.7", TOLD, "every port is reported with a name and an address of its own")
 def _(bench: Bench) -> None:
     ports = bench.port_descriptions()
     ours = [ports[port] for port in bench.target.ports]
@@ -38,12 +38,12 @@ def _(bench: Bench) -> None:
 @case("7.2.1", TOLD, "a port whose line is down is LINK_DOWN")
 def _(bench: Bench) -> None:
     bench.target.set_link(bench.p2, False)
-    check(bench.port_descriptions()[bench.p2].state & LINK_DOWN == LINK_DOWN, "it is not told")
+    check(bench.port_descriptions()[bench.p2].state & LINK_DOWN == LINK_DOWN, "it is not reported")
 
 
 @case("7.2.1", TOLD, "a port that is up is LIVE for fast failover")
 def _(bench: Bench) -> None:
-    check(bench.port_descriptions()[bench.p1].state & LIVE == LIVE, "it is not told")
+    check(bench.port_descriptions()[bench.p1].state & LIVE == LIVE, "it is not reported")
 
 
 @case("7.3.4.3", MODIFIED, "PORT_DOWN stops both ways")
@@ -55,11 +55,11 @@ def _(bench: Bench) -> None:
     bench.drops(build(), port=bench.p2)
 
 
-@case("7.3.4.3", MODIFIED, "a port that was taken down is told, and comes up again")
+@case("7.3.4.3", MODIFIED, "a port that was taken down is reported, and comes up again")
 def _(bench: Bench) -> None:
     bench.forward({})
     _configure(bench, bench.p2, PORT_DOWN, PORT_DOWN)
-    check(bench.port_descriptions()[bench.p2].config & PORT_DOWN == PORT_DOWN, "it is not told")
+    check(bench.port_descriptions()[bench.p2].config & PORT_DOWN == PORT_DOWN, "it is not reported")
     _configure(bench, bench.p2, 0, PORT_DOWN)
     bench.passes(build())
 
@@ -135,19 +135,19 @@ def _status(bench: Bench) -> list[tuple[int, of.Port]]:
     return [(one.body[0], of.read_port(one.body[8:])) for one in bench.take(of.PORT_STATUS)]
 
 
-@case("7.4.3", STATUS, "a port that is taken down is told as OFPPR_MODIFY")
+@case("7.4.3", STATUS, "a port that is taken down is reported as OFPPR_MODIFY")
 def _(bench: Bench) -> None:
     _configure(bench, bench.p2, PORT_DOWN, PORT_DOWN)
-    told = [(reason, port.number) for reason, port in _status(bench) if port.config & PORT_DOWN]
-    check((2, bench.p2) in told, f"told {told}")
+    reported = [(reason, port.number) for reason, port in _status(bench) if port.config & PORT_DOWN]
+    check((2, bench.p2) in reported, f"reported {reported}")
 
 
-@case("7.4.3", STATUS, "a line that goes down, and up again, is told as OFPPR_MODIFY")
+@case("7.4.3", STATUS, "a line that goes down, and up again, is reported as OFPPR_MODIFY")
 def _(bench: Bench) -> None:
     bench.target.set_link(bench.p2, False)
     bench.target.set_link(bench.p2, True)
     states = [(reason, port.number, port.state & LINK_DOWN) for reason, port in _status(bench)]
-    check(states == [(2, bench.p2, 1), (2, bench.p2, 0)], f"told {states}")
+    check(states == [(2, bench.p2, 1), (2, bench.p2, 0)], f"reported {states}")
 
 
 @case("7.4.3", STATUS, "every controller is told")
@@ -158,8 +158,8 @@ def _(bench: Bench) -> None:
     other.wait_for(of.PORT_STATUS)
 
 
-@case("7.4.3", STATUS, "a change that is no port's end is told too")
+@case("7.4.3", STATUS, "a change that is no port's end is reported too")
 def _(bench: Bench) -> None:
     _configure(bench, bench.p2, NO_FWD, NO_FWD)
-    told = of.read_port(bench.wait_for(of.PORT_STATUS).body[8:])
-    check(told.config == NO_FWD, f"{told}")
+    reported = of.read_port(bench.wait_for(of.PORT_STATUS).body[8:])
+    check(reported.config == NO_FWD, f"{reported}")

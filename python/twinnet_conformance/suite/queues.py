@@ -42,13 +42,13 @@ def _config(bench: Bench, port: int) -> dict[int, dict[int, int]]:
     return found
 
 
-@case("7.3.6", QUEUES, "the queues of a port are told")
+@case("7.3.6", QUEUES, "the queues of a port are reported")
 def _(bench: Bench) -> None:
     bench.target.set_queues(bench.p2, RATES)
     check(set(_config(bench, bench.p2)) == {0, 1}, f"{_config(bench, bench.p2)}")
 
 
-@case("7.2.2", QUEUES, "minimum and maximum rates are told, in tenths of a percent of the line")
+@case("7.2.2", QUEUES, "minimum and maximum rates are reported, in tenths of a percent of the line")
 def _(bench: Bench) -> None:
     bench.target.set_queues(bench.p2, RATES)
     due = {queue: {1: least * 1000 // LINE, 2: most * 1000 // LINE} for queue, (least, most) in enumerate(RATES)}
@@ -87,18 +87,18 @@ def _(bench: Bench) -> None:
     bench.passes(build())
 
 
-@case("7.3.5.8", QUEUES, "one queue is told alone")
+@case("7.3.5.8", QUEUES, "one queue is reported alone")
 def _(bench: Bench) -> None:
     bench.target.set_queues(bench.p2, RATES)
     check(list(_queue_stats(bench, bench.p2, 1)) == [(bench.p2, 1)], "others too, or none")
 
 
-@case("7.3.5.8", QUEUES, "all queues of all ports are told")
+@case("7.3.5.8", QUEUES, "all queues of all ports are reported")
 def _(bench: Bench) -> None:
     for port in (bench.p2, bench.p3):
         bench.target.set_queues(port, RATES)
-    told = set(_queue_stats(bench, of.ANY, of.ALL_QUEUES))
-    check({(port, queue) for port in (bench.p2, bench.p3) for queue in (0, 1)} <= told, f"{told}")
+    reported = set(_queue_stats(bench, of.ANY, of.ALL_QUEUES))
+    check({(port, queue) for port in (bench.p2, bench.p3) for queue in (0, 1)} <= reported, f"{reported}")
 
 
 @case("7.3.6", QUEUES, "OFPP_ANY asks for the queues of all ports")

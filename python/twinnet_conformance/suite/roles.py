@@ -17,8 +17,8 @@ NOCHANGE, EQUAL, MASTER, SLAVE = range(4)
 
 def _role(channel: Channel, role: int, generation: int = 0) -> tuple[int, int]:
     body = channel.ask(of.role_request(role, generation), of.ROLE_REPLY).body
-    found, told = struct.unpack("!I4xQ", body)
-    return found, told
+    found, reported = struct.unpack("!I4xQ", body)
+    return found, reported
 
 
 @case("7.3.9", ROLES, "a controller begins as equal")
@@ -28,13 +28,13 @@ def _(bench: Bench) -> None:
 
 for _wanted, _name in ((EQUAL, "equal"), (MASTER, "master"), (SLAVE, "slave")):
 
-    @case("7.3.9", ROLES, f"a controller becomes {_name}, and is told so")
+    @case("7.3.9", ROLES, f"a controller becomes {_name}, and is reported so")
     def _(bench: Bench, wanted: int = _wanted) -> None:
         check(_role(bench, wanted, 5)[0] == wanted, "another role")
         check(_role(bench, NOCHANGE)[0] == wanted, "another role when asked")
 
 
-@case("7.3.9", ROLES, "the reply tells the generation")
+@case("7.3.9", ROLES, "the reply reports the generation")
 def _(bench: Bench) -> None:
     check(_role(bench, MASTER, 77) == (MASTER, 77), "another one")
 
@@ -135,7 +135,7 @@ def _(bench: Bench) -> None:
     check(not bench.packet_ins() and not bench.removals(), "it got some")
 
 
-@case("6.3.4", ROLES, "a slave is told of ports")
+@case("6.3.4", ROLES, "a slave is reported of ports")
 def _(bench: Bench) -> None:
     other = bench.controller()
     address = bench.port_descriptions()[bench.p2].address

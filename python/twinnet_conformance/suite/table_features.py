@@ -1,4 +1,4 @@
-"""What the tables can do, and being told what they shall do (7.3.5.5)."""
+"""What the tables can do, and being reported what they shall do (7.3.5.5)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _tables(bench: Bench) -> list[Table]:
 
 def _first(bench: Bench) -> Table:
     tables = _tables(bench)
-    check(bool(tables), "no table is told")
+    check(bool(tables), "no table is reported")
     return tables[0]
 
 
@@ -85,7 +85,7 @@ def _fields(data: bytes) -> dict[int, int]:
     return found
 
 
-@case("7.3.5.5", READ, "every table is told once, in its order")
+@case("7.3.5.5", READ, "every table is reported once, in its order")
 def _(bench: Bench) -> None:
     tables = bench.ask(of.Message(of.FEATURES_REQUEST), of.FEATURES_REPLY).body[12]
     check([table.number for table in _tables(bench)] == list(range(tables)), "others")
@@ -98,7 +98,7 @@ def _(bench: Bench) -> None:
         check(needed <= set(table.properties), f"table {table.number} has {sorted(table.properties)}")
 
 
-@case("7.3.5.5", READ, "a table tells its size and its metadata")
+@case("7.3.5.5", READ, "a table reports its size and its metadata")
 def _(bench: Bench) -> None:
     table = _first(bench)
     check(table.entries > 0, "no entries")
@@ -109,14 +109,14 @@ for _kind, _name in enumerate(
     ("goto", "write-metadata", "write-actions", "apply-actions", "clear-actions", "meter"), 1
 ):
 
-    @case("7.3.5.5", READ, f"the first table tells the instruction {_name}")
+    @case("7.3.5.5", READ, f"the first table reports the instruction {_name}")
     def _(bench: Bench, kind: int = _kind) -> None:
         check(kind in _ids(_first(bench).properties[INSTRUCTIONS]), "it does not")
 
 
 for _kind in (0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27):
 
-    @case("7.3.5.5", READ, f"the first table tells action {_kind}, applied and written")
+    @case("7.3.5.5", READ, f"the first table reports action {_kind}, applied and written")
     def _(bench: Bench, kind: int = _kind) -> None:
         table = _first(bench)
         check(kind in _ids(table.properties[APPLY_ACTIONS]), "not as applied")
@@ -125,11 +125,11 @@ for _kind in (0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27):
 
 for _one in FIELDS.values():
 
-    @case("7.3.5.5", READ, f"the first table tells the field {_one.name}" + (", with masks" if _one.maskable else ""))
+    @case("7.3.5.5", READ, f"the first table reports the field {_one.name}" + (", with masks" if _one.maskable else ""))
     def _(bench: Bench, number: int = _one.number, maskable: bool = _one.maskable) -> None:
-        told = _fields(_first(bench).properties[MATCH])
-        check(number in told, "it does not")
-        check(bool(told[number]) or not maskable, "without masks")
+        reported = _fields(_first(bench).properties[MATCH])
+        check(number in reported, "it does not")
+        check(bool(reported[number]) or not maskable, "without masks")
 
 
 @case("7.3.5.5", READ, "the next tables of a table come after it, and the last one has none")
@@ -162,15 +162,15 @@ def _(bench: Bench) -> None:
 
 
 def _written(bench: Bench, table: Table) -> Table:
-    """Write a table, and return what is told of it then: it may be more than was asked for."""
+    """Write a table, and return what is reported of it then: it may be more than was asked for."""
     refusal = _write(bench, table.written())
     check(refusal is None, f"{refusal}")
     return _first(bench)
 
 
-def _as_told(bench: Bench, told: bool, message: of.Message, kind: int, code: int) -> None:
-    """Check that what is told is obeyed, and what is not is refused."""
-    if told:
+def _as_reported(bench: Bench, reported: bool, message: of.Message, kind: int, code: int) -> None:
+    """Check that what is reported is obeyed, and what is not is refused."""
+    if reported:
         bench.obeyed(message)
     else:
         bench.refused(message, kind, code)
@@ -178,49 +178,49 @@ def _as_told(bench: Bench, told: bool, message: of.Message, kind: int, code: int
     bench.passes(build())
 
 
-@case("7.3.5.5", WRITTEN, "a field is matched exactly when it is told from then on: else OFPBMC_BAD_FIELD")
+@case("7.3.5.5", WRITTEN, "a field is matched exactly when it is reported from then on: else OFPBMC_BAD_FIELD")
 def _(bench: Bench) -> None:
     table = _first(bench)
     for kind in (MATCH, WILDCARDS):
         table.properties[kind] = oxm("in_port", 0)[:4]
     table.properties[APPLY_SETFIELD] = table.properties[WRITE_SETFIELD] = b""
-    told = FIELDS["eth_dst"].number in _fields(_written(bench, table).properties[MATCH])
-    _as_told(bench, told, of.flow_mod({"eth_dst": 5}), of.BAD_MATCH, 6)
+    reported = FIELDS["eth_dst"].number in _fields(_written(bench, table).properties[MATCH])
+    _as_reported(bench, reported, of.flow_mod({"eth_dst": 5}), of.BAD_MATCH, 6)
 
 
-@case("7.3.5.5", WRITTEN, "an instruction is taken exactly when it is told from then on: else OFPBIC_UNSUP_INST")
+@case("7.3.5.5", WRITTEN, "an instruction is taken exactly when it is reported from then on: else OFPBIC_UNSUP_INST")
 def _(bench: Bench) -> None:
     table = _first(bench)
     table.properties[INSTRUCTIONS] = struct.pack("!HHHH", 1, 4, 4, 4)
-    told = 3 in _ids(_written(bench, table).properties[INSTRUCTIONS])
-    _as_told(bench, told, of.flow_mod({"eth_dst": 5}, of.write_actions()), of.BAD_INSTRUCTION, 1)
+    reported = 3 in _ids(_written(bench, table).properties[INSTRUCTIONS])
+    _as_reported(bench, reported, of.flow_mod({"eth_dst": 5}, of.write_actions()), of.BAD_INSTRUCTION, 1)
 
 
-@case("7.3.5.5", WRITTEN, "an action is taken exactly when it is told from then on: else OFPBAC_BAD_TYPE")
+@case("7.3.5.5", WRITTEN, "an action is taken exactly when it is reported from then on: else OFPBAC_BAD_TYPE")
 def _(bench: Bench) -> None:
     table = _first(bench)
     table.properties[APPLY_ACTIONS] = struct.pack("!HH", 0, 4)
     table.properties[APPLY_SETFIELD] = b""
-    told = 17 in _ids(_written(bench, table).properties[APPLY_ACTIONS])
+    reported = 17 in _ids(_written(bench, table).properties[APPLY_ACTIONS])
     message = of.flow_mod({"eth_dst": 5}, of.apply_actions(of.push_vlan(0x8100)))
-    _as_told(bench, told, message, of.BAD_ACTION, 0)
+    _as_reported(bench, reported, message, of.BAD_ACTION, 0)
 
 
-@case("7.3.5.5", WRITTEN, "a next table is led to exactly when it is told from then on: else OFPBIC_BAD_TABLE_ID")
+@case("7.3.5.5", WRITTEN, "a next table is led to exactly when it is reported from then on: else OFPBIC_BAD_TABLE_ID")
 def _(bench: Bench) -> None:
     table = _first(bench)
     table.properties[NEXT_TABLES] = bytes([2])
     table.properties.pop(NEXT_TABLES + 1, None)
-    told = 1 in _written(bench, table).properties[NEXT_TABLES]
-    _as_told(bench, told, of.flow_mod({"eth_dst": 5}, of.goto_table(1)), of.BAD_INSTRUCTION, 2)
+    reported = 1 in _written(bench, table).properties[NEXT_TABLES]
+    _as_reported(bench, reported, of.flow_mod({"eth_dst": 5}, of.goto_table(1)), of.BAD_INSTRUCTION, 2)
 
 
-@case("7.3.5.5", WRITTEN, "a table takes flows exactly when it is told from then on: else OFPFMFC_BAD_TABLE_ID")
+@case("7.3.5.5", WRITTEN, "a table takes flows exactly when it is reported from then on: else OFPFMFC_BAD_TABLE_ID")
 def _(bench: Bench) -> None:
     refusal = _write(bench, _first(bench).written())
     check(refusal is None, f"{refusal}")
-    told = any(table.number == 1 for table in _tables(bench))
-    _as_told(bench, told, of.flow_mod({}, table=1), of.FLOW_MOD_FAILED, 2)
+    reported = any(table.number == 1 for table in _tables(bench))
+    _as_reported(bench, reported, of.flow_mod({}, table=1), of.FLOW_MOD_FAILED, 2)
 
 
 @case("7.3.5.5", WRITTEN, "a table that the switch does not have is OFPTFFC_BAD_TABLE")

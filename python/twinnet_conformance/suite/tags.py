@@ -197,7 +197,7 @@ def _(bench: Bench) -> None:
     bench.refused(of.flow_mod(IP, of.apply_actions(of.pop_mpls(0x0800))), of.BAD_ACTION, 10)
 
 
-@case("5.12", MPLS, "the second label of three is told when the first is popped")
+@case("5.12", MPLS, "the second label of three is reported when the first is popped")
 def _(bench: Bench) -> None:
     bench.flow({"eth_type": 0x8847}, of.apply_actions(of.pop_mpls(0x8847)), of.goto_table(1))
     bench.forward({"eth_type": 0x8847, "mpls_label": 2, "mpls_bos": 0}, table=1)

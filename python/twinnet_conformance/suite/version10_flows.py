@@ -245,7 +245,7 @@ def _(bench: Bench) -> None:
     check([flow.priority for flow in _flows(bench)] == [6], "another one")
 
 
-@case("5.3.5", FLOWS, "a flow is told with all that it was added with", "1.0")
+@case("5.3.5", FLOWS, "a flow is reported with all that it was added with", "1.0")
 def _(bench: Bench) -> None:
     match = ten.flow_match(**UDP, tp_dst=53, nw_dst=(0x0A000000, 8))
     actions = ten.set_dl(5, 9) + ten.output(bench.p2, 0)
@@ -257,7 +257,7 @@ def _(bench: Bench) -> None:
     check((flow.priority, flow.cookie, flow.idle, flow.hard) == (321, 99, 100, 200), f"{flow}")
 
 
-@case("5.3.5", FLOWS, "the match is told bit for bit: what the wildcards cover, too", "1.0")
+@case("5.3.5", FLOWS, "the match is reported bit for bit: what the wildcards cover, too", "1.0")
 def _(bench: Bench) -> None:
     wide = int.from_bytes(ten.flow_match()[:4]) | 63 << 8
     match = wide.to_bytes(4) + ten.flow_match(**UDP, in_port=3, tp_dst=53, nw_src=0x0A000001)[4:]
@@ -270,7 +270,7 @@ def _(bench: Bench) -> None:
 @case(
     "3.4",
     FLOWS,
-    "a flow without wildcards comes before all others, and is told with the priority it was sent with",
+    "a flow without wildcards comes before all others, and is reported with the priority it was sent with",
     "1.0",
 )
 def _(bench: Bench) -> None:
@@ -290,34 +290,34 @@ def _(bench: Bench) -> None:
     bench.refused(message, ten.FLOW_MOD_FAILED, 0, 3, 5)
 
 
-@case("3.5", REMOVAL, "an idle timeout ends a flow, and is told", "1.0")
+@case("3.5", REMOVAL, "an idle timeout ends a flow, and is reported", "1.0")
 def _(bench: Bench) -> None:
     _forward(bench, ten.flow_match(**IP), idle=2, flags=ten.SEND_FLOW_REM, cookie=5)
     bench.advance(4)
-    told = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
+    reported = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
     bench.barrier()
-    told += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
-    check([(one.reason, one.cookie, one.idle) for one in told] == [(0, 5, 2)], f"{told}")
+    reported += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
+    check([(one.reason, one.cookie, one.idle) for one in reported] == [(0, 5, 2)], f"{reported}")
 
 
-@case("3.5", REMOVAL, "a hard timeout ends a flow, and is told with its counters", "1.0")
+@case("3.5", REMOVAL, "a hard timeout ends a flow, and is reported with its counters", "1.0")
 def _(bench: Bench) -> None:
     _forward(bench, ten.flow_match(**IP), hard=2, flags=ten.SEND_FLOW_REM)
     bench.passes(build())
     bench.advance(4)
-    told = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
+    reported = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
     bench.barrier()
-    told += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
-    check([(one.reason, one.packets) for one in told] == [(1, 1)], f"{told}")
+    reported += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
+    check([(one.reason, one.packets) for one in reported] == [(1, 1)], f"{reported}")
 
 
-@case("5.4.3", REMOVAL, "a deleted flow is told as OFPRR_DELETE, when it was asked for", "1.0")
+@case("5.4.3", REMOVAL, "a deleted flow is reported as OFPRR_DELETE, when it was asked for", "1.0")
 def _(bench: Bench) -> None:
     _forward(bench, ten.flow_match(**IP), flags=ten.SEND_FLOW_REM)
     _forward(bench, ten.flow_match(dl_type=0x0806))
     bench.obeyed(ten.flow_mod(ten.flow_match(), command=ten.DELETE))
-    told = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
+    reported = [ten.read_flow_removed(bench.wait_for(ten.FLOW_REMOVED))]
     bench.barrier()
-    told += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
-    check([one.reason for one in told] == [2], f"{told}")
-    check(ten.canonical(told[0].match) == ten.canonical(ten.flow_match(**IP)), "another match")
+    reported += [ten.read_flow_removed(one) for one in bench.take(ten.FLOW_REMOVED)]
+    check([one.reason for one in reported] == [2], f"{reported}")
+    check(ten.canonical(reported[0].match) == ten.canonical(ten.flow_match(**IP)), "another match")

@@ -29,14 +29,14 @@ def _(bench: Bench) -> None:
     check(reply.version == 1, f"version {reply.version}")
 
 
-@case("5.3.1", CHANNEL, "the features tell datapath and ports", "1.0")
+@case("5.3.1", CHANNEL, "the features report datapath and ports", "1.0")
 def _(bench: Bench) -> None:
     body = _features(bench)
     check(int.from_bytes(body[:8]) == 1, "another datapath")
     check(set(bench.target.ports) <= set(ten.read_ports(body)), "ports are missing")
 
 
-@case("5.3.1", CHANNEL, "the features tell every action", "1.0")
+@case("5.3.1", CHANNEL, "the features report every action", "1.0")
 def _(bench: Bench) -> None:
     actions = int.from_bytes(_features(bench)[20:24])
     check(actions & 0xFFF == 0xFFF, f"actions {actions:#x}")
@@ -47,7 +47,7 @@ def _(bench: Bench) -> None:
     check(bench.ask(Message(2, b"hallo", 1), 3).body == b"hallo", "another answer")
 
 
-@case("5.3.2", CHANNEL, "the configuration is kept and told", "1.0")
+@case("5.3.2", CHANNEL, "the configuration is kept and reported", "1.0")
 def _(bench: Bench) -> None:
     bench.obeyed(Message(ten.SET_CONFIG, struct.pack("!HH", 1, 77), 1))
     body = bench.ask(Message(ten.GET_CONFIG_REQUEST, b"", 1), ten.GET_CONFIG_REPLY).body
@@ -89,15 +89,15 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     bench.obeyed(ten.flow_mod(ten.flow_match(), ten.output(ten.CONTROLLER), priority=0))
     bench.frame(build())
-    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
-    check(told.reason == 1, f"reason {told.reason}")
+    reported = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check(reported.reason == 1, f"reason {reported.reason}")
 
 
 @case("5.4.1", FRAMES, "what no flow matches comes to the controller, with reason OFPR_NO_MATCH", "1.0")
 def _(bench: Bench) -> None:
     bench.drops(build())
-    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
-    check((told.reason, told.in_port) == (0, bench.p1), f"{told}")
+    reported = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check((reported.reason, reported.in_port) == (0, bench.p1), f"{reported}")
 
 
 @case("5.4.1", FRAMES, "of it come miss_send_len bytes, and a buffer", "1.0")
@@ -105,8 +105,8 @@ def _(bench: Bench) -> None:
     bench.needs_buffers()
     bench.obeyed(Message(ten.SET_CONFIG, struct.pack("!HH", 0, 50), 1))
     bench.drops(build().ljust(500, b"\1"))
-    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
-    check((len(told.data), told.total) == (50, 500) and told.buffer != ten.NO_BUFFER, f"{told}")
+    reported = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check((len(reported.data), reported.total) == (50, 500) and reported.buffer != ten.NO_BUFFER, f"{reported}")
 
 
 @case("5.4.1", FRAMES, "an output to the controller says OFPR_ACTION, and sends max_len bytes", "1.0")
@@ -114,8 +114,8 @@ def _(bench: Bench) -> None:
     bench.needs_buffers()
     bench.obeyed(ten.flow_mod(ten.flow_match(), ten.output(ten.CONTROLLER, 30)))
     bench.drops(build())
-    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
-    check((told.reason, len(told.data)) == (1, 30), f"{told}")
+    reported = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check((reported.reason, len(reported.data)) == (1, 30), f"{reported}")
 
 
 @case("5.3.6", FRAMES, "a buffer is sent by a packet-out", "1.0")
@@ -123,9 +123,9 @@ def _(bench: Bench) -> None:
     bench.needs_buffers()
     frame = build().ljust(500, b"\1")
     bench.drops(frame)
-    told = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
-    check(told.buffer != ten.NO_BUFFER, "there is none")
-    bench.obeyed(ten.packet_out(b"", ten.output(bench.p2), buffer=told.buffer, in_port=bench.p1))
+    reported = ten.read_packet_in(bench.wait_for(ten.PACKET_IN))
+    check(reported.buffer != ten.NO_BUFFER, "there is none")
+    bench.obeyed(ten.packet_out(b"", ten.output(bench.p2), buffer=reported.buffer, in_port=bench.p1))
     check(bench.target.arrived() == [(bench.p2, frame)], "another frame")
 
 
@@ -181,7 +181,7 @@ def _(bench: Bench) -> None:
     check((after[1] - before[1], after[3] - before[3]) == (1, len(build())), f"{after}")
 
 
-@case("5.3.4", COUNTED, "the queues of a port are told with their minimum rate", "1.0")
+@case("5.3.4", COUNTED, "the queues of a port are reported with their minimum rate", "1.0")
 def _(bench: Bench) -> None:
     bench.target.set_queues(bench.p2, ((100_000_000, 400_000_000), (200_000_000, 500_000_000)))
     request = Message(ten.QUEUE_CONFIG_REQUEST, bench.p2.to_bytes(2) + bytes(2), 1)
@@ -237,11 +237,11 @@ def _(bench: Bench) -> None:
     check(not bench.take(ten.PACKET_IN), "one came")
 
 
-@case("5.4.3", PORTS, "a change is told as OFPPR_MODIFY", "1.0")
+@case("5.4.3", PORTS, "a change is reported as OFPPR_MODIFY", "1.0")
 def _(bench: Bench) -> None:
     _modify(bench, bench.p2, 16, 16)
-    told = bench.wait_for(ten.PORT_STATUS).body
-    check((told[0], int.from_bytes(told[8:10])) == (2, bench.p2), f"{told.hex()}")
+    reported = bench.wait_for(ten.PORT_STATUS).body
+    check((reported[0], int.from_bytes(reported[8:10])) == (2, bench.p2), f"{reported.hex()}")
 
 
 @case("5.3.3", PORTS, "a port that is not there: OFPPMFC_BAD_PORT", "1.0")

@@ -52,6 +52,21 @@ pub struct Finding {
     pub hops: Vec<HopFinding>,
 }
 
+impl Finding {
+    /// What a method found that has an estimate and `half` the width of its 95 % confidence interval, where known.
+    #[must_use]
+    pub fn around(estimate_bps: Option<f64>, half_bps: Option<f64>) -> Self {
+        let ends = estimate_bps.zip(half_bps);
+        Self {
+            estimate_bps,
+            low_bps: ends.map(|(middle, half)| (middle - half).max(0.0)),
+            high_bps: ends.map(|(middle, half)| middle + half),
+            confidence: half_bps.map(|_| 0.95),
+            ..Self::default()
+        }
+    }
+}
+
 /// One packet that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

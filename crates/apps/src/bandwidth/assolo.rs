@@ -12,65 +12,50 @@
 //! Differences: the chirps need a range that has the answer near its middle. Where none is given, a train of packets
 //! sent at once tells where to begin, and the range follows the estimates.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::chirp::{chirp, silence_ns, ChirpWindow};
+use super::chirp::{chirp, payload, silence_ns, ChirpWindow};
 use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Step};
 use super::excursions::Excursions;
 use super::train::{Plan, Train};
 use crate::check::{check_range, ConfigError};
 
-/// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AssoloConfig {
+settings! {
+    /// The settings, with the published values as defaults where nothing else is said.
+    pub struct AssoloConfig;
+
     /// Bytes of each packet, the headers of IP included.
-    #[schemars(range(min = 60, max = 8200))]
-    pub packet_bytes: u32,
+    packet_bytes: u32 [60, 8200] = 1000,
     /// The lowest rate of a chirp; null with `high_bps` for a range that is found and followed (published: 10
     /// Mbit/s).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1e3, max = 1e11))]
-    pub low_bps: Option<f64>,
+    low_bps: Option<f64> [1e3, 1e11] = None,
     /// The highest (published: 200 Mbit/s).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1e3, max = 1e11))]
-    pub high_bps: Option<f64>,
+    high_bps: Option<f64> [1e3, 1e11] = None,
     /// The finest step as a share of half of the range.
-    #[schemars(range(min = 0.02, max = 0.1))]
-    pub error: f64,
+    error: f64 [0.02, 0.1] = 0.05,
     /// The ratio of one step to the one nearer to the middle.
-    #[schemars(range(min = 1.01, max = 3.0))]
-    pub spread: f64,
+    spread: f64 [1.01, 3.0] = 1.2,
     /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
     /// then is less than a step.
-    #[schemars(range(min = 1, max = 20))]
-    pub hold: u32,
+    hold: u32 [1, 20] = 5,
     /// Mean load of the probes in bit/s, where the range is given; a tenth of the lowest rate otherwise, if that is
     /// more.
-    #[schemars(range(min = 1e3, max = 1e10))]
-    pub load_bps: f64,
+    load_bps: f64 [1e3, 1e10] = 300e3,
     /// Chirps over which estimates are smoothed.
-    #[schemars(range(min = 2, max = 1000))]
-    pub smoothing: u32,
+    smoothing: u32 [2, 1000] = 11,
     /// `true` for the vertical horizontal filter, `false` for a sliding mean.
-    pub filter: bool,
+    filter: bool = true,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
-    #[schemars(range(min = 1.0, max = 100.0))]
-    pub decrease_factor: f64,
+    decrease_factor: f64 [1.0, 100.0] = 1.5,
     /// Excursions of fewer packets do not count.
-    #[schemars(range(min = 1, max = 200))]
-    pub busy_length: u32,
+    busy_length: u32 [1, 200] = 5,
     /// `true` if the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
-    pub mean_signature: bool,
+    mean_signature: bool = true,
     /// Arrivals closer than this may be a batch, in nanoseconds.
-    #[schemars(range(min = 0.0, max = 1e6))]
-    pub batch_ns: f64,
+    batch_ns: f64 [0.0, 1e6] = 10_000.0,
     /// Chirps to send.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub chirps: u32,
+    chirps: u32 [1, 10_000] = 40,
 }
 
 impl AssoloConfig {
@@ -79,32 +64,9 @@ impl AssoloConfig {
     pub fn published() -> Self {
         Self { low_bps: Some(10e6), high_bps: Some(200e6), hold: 1, mean_signature: false, ..Self::default() }
     }
-}
 
-impl Default for AssoloConfig {
-    fn default() -> Self {
-        Self {
-            packet_bytes: 1000,
-            low_bps: None,
-            high_bps: None,
-            error: 0.05,
-            spread: 1.2,
-            hold: 5,
-            load_bps: 300e3,
-            smoothing: 11,
-            filter: true,
-            decrease_factor: 1.5,
-            busy_length: 5,
-            mean_signature: true,
-            batch_ns: 10_000.0,
-            chirps: 40,
-        }
-    }
-}
-
-impl AssoloConfig {
     pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packet_bytes", self.packet_bytes, 60, 8200)?;
+        self.check_ranges(kind)?;
         if self.low_bps.is_some() != self.high_bps.is_some() {
             return Err(ConfigError::OneOf {
                 kind,
@@ -112,18 +74,7 @@ impl AssoloConfig {
                 given: "half of one was".to_owned(),
             });
         }
-        let low = self.low_bps.unwrap_or(1e3);
-        check_range(kind, "low_bps", low, 1e3, 1e11)?;
-        check_range(kind, "high_bps", self.high_bps.unwrap_or(1e11), low, 1e11)?;
-        check_range(kind, "error", self.error, 0.02, 0.1)?;
-        check_range(kind, "spread", self.spread, 1.01, 3.0)?;
-        check_range(kind, "hold", self.hold, 1, 20)?;
-        check_range(kind, "load_bps", self.load_bps, 1e3, 1e10)?;
-        check_range(kind, "smoothing", self.smoothing, 2, 1000)?;
-        check_range(kind, "decrease_factor", self.decrease_factor, 1.0, 100.0)?;
-        check_range(kind, "busy_length", self.busy_length, 1, 200)?;
-        check_range(kind, "batch_ns", self.batch_ns, 0.0, 1e6)?;
-        check_range(kind, "chirps", self.chirps, 1, 10_000)
+        check_range(kind, "high_bps", self.high_bps.unwrap_or(1e11), self.low_bps.unwrap_or(1e3), 1e11)
     }
 }
 
@@ -131,8 +82,6 @@ impl AssoloConfig {
 const FIRST_PACKETS: usize = 20;
 /// Chirps after which a range that is followed is set anew.
 const STEP: u32 = 5;
-/// The payload of a packet is this much shorter than the packet.
-const HEADERS: u32 = 28;
 
 /// Rates of a reflected exponential chirp: finest at the middle of `low..high`, mirrored around it, rising.
 #[must_use]
@@ -202,14 +151,6 @@ impl Assolo {
         }
     }
 
-    fn payload(&self) -> u32 {
-        self.config.packet_bytes.saturating_sub(HEADERS).clamp(32, self.probing.most_payload)
-    }
-
-    fn rule(&self) -> Excursions {
-        Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
-    }
-
     /// Sets a range that is followed by the last estimates: around their median, 0.6 of it to either side.
     fn follow(&mut self) {
         self.since += 1;
@@ -248,7 +189,7 @@ impl Estimator for Assolo {
         };
         self.sent += 1;
         let rates = reflected_rates(low, high.min(self.probing.most_rate_bps), self.config.error, self.config.spread);
-        let plan = chirp(&rates, self.config.hold, self.payload(), &self.probing);
+        let plan = chirp(&rates, self.config.hold, payload(self.config.packet_bytes, &self.probing), &self.probing);
         let load = if self.follows { self.config.load_bps.max(low / 10.0) } else { self.config.load_bps };
         let idle_ns = silence_ns(&plan, load, &self.probing);
         Step::Send { plan, idle_ns }
@@ -265,7 +206,7 @@ impl Estimator for Assolo {
             }
             return;
         }
-        let rule = self.rule();
+        let rule = Excursions::new(self.config.decrease_factor, self.config.busy_length);
         let length = self.config.smoothing as usize;
         let Some(found) = self.window.hear(train, rule, self.config.batch_ns, length, &self.probing) else { return };
         let raw = self.window.latest(self.config.mean_signature).unwrap_or(found);
@@ -287,18 +228,14 @@ impl Estimator for Assolo {
         let full = self.window.estimates.len() >= self.config.smoothing as usize;
         let mean = found.map(|(mean, _)| mean);
         let estimate = if self.config.filter { self.smoothed.or(mean) } else { mean };
-        let error = found.map(|(_, error)| error).filter(|error| error.is_finite());
+        let half = found.map(|(_, error)| 1.96 * error).filter(|half| half.is_finite());
         let too_few = || {
             format!("only {} of the last {} chirps could be used", self.window.estimates.len(), self.config.smoothing)
         };
         Finding {
-            estimate_bps: estimate,
-            low_bps: estimate.zip(error).map(|(middle, error)| (middle - 1.96 * error).max(0.0)),
-            high_bps: estimate.zip(error).map(|(middle, error)| middle + 1.96 * error),
-            confidence: error.map(|_| 0.95),
             gave_up: self.gave_up.clone().or_else(|| (!full && self.sent >= self.config.chirps).then(too_few)),
             notes: self.window.notes(),
-            ..Finding::default()
+            ..Finding::around(estimate, half)
         }
     }
 }

@@ -64,10 +64,15 @@ impl Ceiling {
 #[must_use]
 pub fn judged(finding: Finding, method: &Method, ceiling: &Ceiling, most_rate_bps: f64) -> Finding {
     // Pathload and Spruce refuse by themselves, Kalman needs queues, hybrid widens its interval, and slotted compares
-    // no rates.
+    // no rates. What one that was brought along does is not known.
     let blind = !matches!(
         method,
-        Method::Pathload(_) | Method::Spruce(_) | Method::Kalman(_) | Method::Hybrid(_) | Method::Slotted(_)
+        Method::Pathload(_)
+            | Method::Spruce(_)
+            | Method::Kalman(_)
+            | Method::Hybrid(_)
+            | Method::Slotted(_)
+            | Method::Own(_)
     );
     let Some(estimate) = finding.estimate_bps.filter(|_| blind && ceiling.is_reached(most_rate_bps)) else {
         return finding;

@@ -12,6 +12,15 @@ const LEAST_SIGNATURES: usize = 5;
 /// A chirp whose own schedule was distorted by more than this is not used (STAB's rule).
 const MOST_DISTORTION: f64 = 0.2;
 
+/// The headers of IPv4 and UDP.
+const HEADERS: u32 = 28;
+
+/// The payload of packets of `packet_bytes`, as far as the path takes it.
+#[must_use]
+pub fn payload(packet_bytes: u32, probing: &Probing) -> u32 {
+    packet_bytes.saturating_sub(HEADERS).clamp(32, probing.most_payload)
+}
+
 /// Rates from `low_bps` on, each `spread` times the one before, until one reaches `high_bps`.
 #[must_use]
 pub fn rising_rates(low_bps: f64, high_bps: f64, spread: f64) -> Vec<f64> {

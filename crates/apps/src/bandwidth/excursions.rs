@@ -13,6 +13,12 @@ pub struct Excursions {
 }
 
 impl Excursions {
+    /// The rules by the settings of a method.
+    #[must_use]
+    pub fn new(decrease_factor: f64, busy_length: u32) -> Self {
+        Self { decrease_factor, busy_length: busy_length as usize }
+    }
+
     /// The estimate of one chirp: `delays` of its packets (one more than there are gaps), and each gap with its rate.
     /// `None` of a chirp without a gap.
     #[must_use]

@@ -5,45 +5,22 @@
 //! received - 1`, which is zero below the available bandwidth `A` and `(u - A) / C` above, with the capacity `C` of
 //! the tight link. The filter's state is slope and intercept; `A` is where the line meets zero.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{dispersion_rate, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct KalmanConfig {
+settings! {
+    /// The settings.
+    pub struct KalmanConfig;
+
     /// Packets of a train (published: 17).
-    #[schemars(range(min = 5, max = 1000))]
-    pub packets: u32,
+    packets: u32 [5, 1000] = 17,
     /// Variance by which slope and intercept wander from train to train, in units of the strain.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub wander: f64,
+    wander: f64 [0.0, 1.0] = 1e-5,
     /// Mean silence between trains, in nanoseconds.
-    #[schemars(range(min = 1e4, max = 1e11))]
-    pub idle_ns: f64,
+    idle_ns: f64 [1e4, 1e11] = 50e6,
     /// Trains.
-    #[schemars(range(min = 5, max = 100_000))]
-    pub trains: u32,
-}
-
-impl Default for KalmanConfig {
-    fn default() -> Self {
-        Self { packets: 17, wander: 1e-5, idle_ns: 50e6, trains: 200 }
-    }
-}
-
-impl KalmanConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packets", self.packets, 5, 1000)?;
-        check_range(kind, "wander", self.wander, 0.0, 1.0)?;
-        check_range(kind, "idle_ns", self.idle_ns, 1e4, 1e11)?;
-        check_range(kind, "trains", self.trains, 5, 100_000)
-    }
+    trains: u32 [5, 100_000] = 200,
 }
 
 const FIRST_PACKETS: usize = 30;
@@ -182,14 +159,10 @@ impl Estimator for Kalman {
         let half = 1.96 * variance.max(0.0).sqrt() * unit;
         let estimate = crossing * unit;
         Finding {
-            estimate_bps: Some(estimate),
-            low_bps: Some((estimate - half).max(0.0)),
-            high_bps: Some(estimate + half),
-            confidence: Some(0.95),
             capacity_bps: Some(unit / slope),
             gave_up: self.gave_up.clone(),
             notes,
-            ..Finding::default()
+            ..Finding::around(Some(estimate), Some(half))
         }
     }
 }

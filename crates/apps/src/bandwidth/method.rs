@@ -7,6 +7,7 @@ use super::assolo::{Assolo, AssoloConfig};
 use super::estimator::{Estimator, Probing};
 use super::hybrid::{Hybrid, HybridConfig};
 use super::kalman::{Kalman, KalmanConfig};
+use super::own::OwnMethodConfig;
 use super::pathchirp::{Pathchirp, PathchirpConfig};
 use super::pathload::{Pathload, PathloadConfig};
 use super::slotted::{Slotted, SlottedConfig};
@@ -42,12 +43,14 @@ pub enum Method {
     Hybrid(HybridConfig),
     /// Groups of packets at random times, for links that serve in slots.
     Slotted(SlottedConfig),
+    /// One that was brought along.
+    Own(OwnMethodConfig),
 }
 
 impl Method {
-    /// Its name.
+    /// Its name in reports.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::Pathload(_) => "pathload",
             Self::Yaz(_) => "yaz",
@@ -60,6 +63,7 @@ impl Method {
             Self::Kalman(_) => "kalman",
             Self::Hybrid(_) => "hybrid",
             Self::Slotted(_) => "slotted",
+            Self::Own(config) => &config.called,
         }
     }
 
@@ -69,10 +73,10 @@ impl Method {
         matches!(self, Self::Hybrid(_) | Self::Slotted(_))
     }
 
-    /// Returns `true` if it is for links that serve in slots, as of mobile access.
+    /// Returns `true` if it is for links that serve in slots, as of mobile access, or may be.
     #[must_use]
     pub const fn is_for_slots(&self) -> bool {
-        matches!(self, Self::Slotted(_))
+        matches!(self, Self::Slotted(_) | Self::Own(_))
     }
 
     /// Returns the settings with which the method of this name was published; `None` for one that is ours, and for
@@ -96,16 +100,17 @@ impl Method {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Pathload(config) => config.validate("pathload"),
-            Self::Yaz(config) => config.validate("yaz"),
+            Self::Yaz(config) => config.check_ranges("yaz"),
             Self::Pathchirp(config) => config.validate("pathchirp"),
             Self::Assolo(config) => config.validate("assolo"),
-            Self::Stab(config) => config.validate("stab"),
-            Self::Spruce(config) => config.validate("spruce"),
-            Self::Igi(config) => config.validate("igi"),
-            Self::Ptr(config) => config.validate("ptr"),
-            Self::Kalman(config) => config.validate("kalman"),
+            Self::Stab(config) => config.check_ranges("stab"),
+            Self::Spruce(config) => config.check_ranges("spruce"),
+            Self::Igi(config) => config.check_ranges("igi"),
+            Self::Ptr(config) => config.check_ranges("ptr"),
+            Self::Kalman(config) => config.check_ranges("kalman"),
             Self::Hybrid(config) => config.validate("hybrid"),
-            Self::Slotted(config) => config.validate("slotted"),
+            Self::Slotted(config) => config.check_ranges("slotted"),
+            Self::Own(config) => config.validate(),
         }
     }
 
@@ -124,6 +129,7 @@ impl Method {
             Self::Kalman(config) => Box::new(Kalman::new(config, probing)),
             Self::Hybrid(config) => Box::new(Hybrid::new(config, probing)),
             Self::Slotted(config) => Box::new(Slotted::new(config, probing)),
+            Self::Own(config) => config.build(probing),
         }
     }
 }

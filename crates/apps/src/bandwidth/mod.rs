@@ -26,6 +26,7 @@ pub(crate) mod method;
 #[cfg(test)]
 mod model_path;
 mod other_links;
+pub(crate) mod own;
 mod pathchirp;
 mod pathload;
 #[cfg(test)]

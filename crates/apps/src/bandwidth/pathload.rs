@@ -9,57 +9,42 @@
 //! paced by absolute deadlines; silences between streams vary; the rate of a fleet is the one at which its streams were
 //! sent, from their own stamps.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{dispersion_rate, median, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
 use super::trend::{statistics, Trend};
 use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings; [`PathloadConfig::published`] has the published values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PathloadConfig {
+settings! {
+    /// The settings; [`PathloadConfig::published`] has the published values.
+    pub struct PathloadConfig;
+
     /// Streams of a fleet.
-    #[schemars(range(min = 1, max = 100))]
-    pub streams: u32,
+    streams: u32 [1, 100] = 12,
     /// Packets of a stream, 36 to 400.
-    #[schemars(range(min = LEAST_PACKETS as u32, max = 400))]
-    pub packets: u32,
+    packets: u32 [LEAST_PACKETS as u32, 400] = 100,
     /// The shortest payload, in bytes.
-    #[schemars(range(min = 32, max = 1472))]
-    pub least_payload: u32,
+    least_payload: u32 [32, 1472] = 200,
     /// The shortest gap between packets, in nanoseconds.
-    #[schemars(range(min = 100, max = 1_000_000))]
-    pub least_gap_ns: u64,
+    least_gap_ns: u64 [100, 1_000_000] = 7_000,
     /// The gap that is used where packets of some length allow it (published: 80 us). A stream must last as long as
     /// many packets of cross traffic for its trend to be more than theirs.
-    #[schemars(range(min = 100, max = 100_000_000))]
-    pub usual_gap_ns: u64,
+    usual_gap_ns: u64 [100, 100_000_000] = 700_000,
     /// By how much of themselves gaps vary at random, and five times as much of the shortest silence is added to
     /// silences (published: 0): a stream that is in step with periodic cross traffic would see a trend of its own.
-    #[schemars(range(min = 0.0, max = 0.5))]
-    pub variation: f64,
+    variation: f64 [0.0, 0.5] = 0.2,
     /// Threshold of the pairwise comparison test.
-    #[schemars(range(min = 0.1, max = 0.9))]
-    pub comparison_threshold: f64,
+    comparison_threshold: f64 [0.1, 0.9] = 0.55,
     /// Threshold of the pairwise difference test.
-    #[schemars(range(min = 0.1, max = 0.9))]
-    pub difference_threshold: f64,
+    difference_threshold: f64 [0.1, 0.9] = 0.4,
     /// The share of streams that decides about a fleet.
-    #[schemars(range(min = 0.5, max = 1.0))]
-    pub fleet_fraction: f64,
+    fleet_fraction: f64 [0.5, 1.0] = 0.6,
     /// The width of the range at which the search ends, as a share of the dispersion rate.
-    #[schemars(range(min = 0.001, max = 0.5))]
-    pub resolution: f64,
+    resolution: f64 [0.001, 0.5] = 0.02,
     /// The width of what may remain beside the grey region, as a share of the dispersion rate.
-    #[schemars(range(min = 0.001, max = 0.5))]
-    pub grey_resolution: f64,
+    grey_resolution: f64 [0.001, 0.5] = 0.05,
     /// Fleets at most.
-    #[schemars(range(min = 1, max = 1000))]
-    pub fleets: u32,
+    fleets: u32 [1, 1000] = 40,
 }
 
 impl PathloadConfig {
@@ -68,41 +53,10 @@ impl PathloadConfig {
     pub fn published() -> Self {
         Self { usual_gap_ns: 80_000, variation: 0.0, ..Self::default() }
     }
-}
 
-impl Default for PathloadConfig {
-    fn default() -> Self {
-        Self {
-            streams: 12,
-            packets: 100,
-            least_payload: 200,
-            least_gap_ns: 7_000,
-            usual_gap_ns: 700_000,
-            variation: 0.2,
-            comparison_threshold: 0.55,
-            difference_threshold: 0.4,
-            fleet_fraction: 0.6,
-            resolution: 0.02,
-            grey_resolution: 0.05,
-            fleets: 40,
-        }
-    }
-}
-
-impl PathloadConfig {
     pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "streams", self.streams, 1, 100)?;
-        check_range(kind, "packets", self.packets, LEAST_PACKETS as u32, 400)?;
-        check_range(kind, "least_payload", self.least_payload, 32, 1472)?;
-        check_range(kind, "least_gap_ns", self.least_gap_ns, 100, 1_000_000)?;
-        check_range(kind, "usual_gap_ns", self.usual_gap_ns, self.least_gap_ns, 100_000_000)?;
-        check_range(kind, "variation", self.variation, 0.0, 0.5)?;
-        check_range(kind, "comparison_threshold", self.comparison_threshold, 0.1, 0.9)?;
-        check_range(kind, "difference_threshold", self.difference_threshold, 0.1, 0.9)?;
-        check_range(kind, "fleet_fraction", self.fleet_fraction, 0.5, 1.0)?;
-        check_range(kind, "resolution", self.resolution, 0.001, 0.5)?;
-        check_range(kind, "grey_resolution", self.grey_resolution, 0.001, 0.5)?;
-        check_range(kind, "fleets", self.fleets, 1, 1000)
+        self.check_ranges(kind)?;
+        check_range(kind, "usual_gap_ns", self.usual_gap_ns, self.least_gap_ns, 100_000_000)
     }
 }
 

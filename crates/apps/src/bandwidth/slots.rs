@@ -130,19 +130,14 @@ pub fn finding(method: &Method) -> Finding {
         let why = format!("{WHY}, and give hybrid what they say as its prior");
         return Finding { gave_up: Some(why), ..Finding::default() };
     };
-    let half = 1.96 * deviation;
     Finding {
-        estimate_bps: Some(prior),
-        low_bps: Some((prior - half).max(0.0)),
-        high_bps: Some(prior + half),
-        confidence: Some(0.95),
         capacity_bps: config.capacity_bps,
         notes: vec![
             "packets arrive together in slots of 1 ms, as over a mobile link, and say nothing of its rate: the \
              estimate is the prior"
                 .to_owned(),
         ],
-        ..Finding::default()
+        ..Finding::around(Some(prior), Some(1.96 * deviation))
     }
 }
 

@@ -15,52 +15,27 @@
 //! are seen at even times it is an upper bound, as neighbours resemble each other (Cochran, *Sampling Techniques*, 3rd
 //! edition, 8.6).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{mean_and_error, median, Estimator, Finding, Probing, Step};
 use super::message::PROBE_LENGTH;
 use super::slots::{self, Slots, SHORT_NS, SLOT_NS};
 use super::student::quantile_975;
 use super::train::{Plan, Train, MOST_PACKETS};
-use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SlottedConfig {
+settings! {
+    /// The settings.
+    pub struct SlottedConfig;
+
     /// Packets of a group at first. There are twice as many after a slot had room for all.
-    #[schemars(range(min = 2, max = 64))]
-    pub packets: u32,
+    packets: u32 [2, MOST_GROUP as u32] = 4,
     /// The mean distance of groups at least, in nanoseconds. It is longer where groups take longer to pass.
-    #[schemars(range(min = 4e6, max = 1e10))]
-    pub apart_ns: f64,
+    apart_ns: f64 [4e6, 1e10] = 15e6,
     /// Groups at most.
-    #[schemars(range(min = 100, max = 100_000))]
-    pub groups: u32,
+    groups: u32 [100, 100_000] = 1000,
     /// The standard error at which it ends, as a share of the estimate.
-    #[schemars(range(min = 0.001, max = 0.5))]
-    pub precision: f64,
+    precision: f64 [0.001, 0.5] = 0.05,
     /// The rate of the slowest link before the one with slots, in bit/s: packets of a group follow each other at it.
-    #[schemars(range(min = 1e7, max = 1e12))]
-    pub line_bps: f64,
-}
-
-impl Default for SlottedConfig {
-    fn default() -> Self {
-        Self { packets: 4, apart_ns: 15e6, groups: 1000, precision: 0.05, line_bps: 1e9 }
-    }
-}
-
-impl SlottedConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packets", self.packets, 2, MOST_GROUP as u32)?;
-        check_range(kind, "apart_ns", self.apart_ns, 4e6, 1e10)?;
-        check_range(kind, "groups", self.groups, 100, 100_000)?;
-        check_range(kind, "precision", self.precision, 0.001, 0.5)?;
-        check_range(kind, "line_bps", self.line_bps, 1e7, 1e12)
-    }
+    line_bps: f64 [1e7, 1e12] = 1e9,
 }
 
 /// Packets of a group at most: more would not fit between two slots on a line of 1 Gbit/s.

@@ -4,46 +4,23 @@
 //! Strauss, Katabi, Kaashoek, *A measurement study of available bandwidth estimation tools*, IMC 2003. The capacity
 //! of the tight link must be known; the method assumes that the tight link is the narrow one.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings, with the published values as defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SpruceConfig {
+settings! {
+    /// The settings, with the published values as defaults.
+    pub struct SpruceConfig;
+
     /// Capacity of the tight link in bit/s; without it there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1e3, max = 1e12))]
-    pub capacity_bps: Option<f64>,
+    capacity_bps: Option<f64> [1e3, 1e12] = None,
     /// Pairs.
-    #[schemars(range(min = 2, max = 100_000))]
-    pub pairs: u32,
+    pairs: u32 [2, 100_000] = 100,
     /// The load of the probes as a share of the capacity.
-    #[schemars(range(min = 0.001, max = 0.5))]
-    pub load: f64,
+    load: f64 [0.001, 0.5] = 0.05,
     /// The shortest mean distance of pairs, in nanoseconds.
-    #[schemars(range(min = 0.0, max = 1e11))]
-    pub pair_idle_ns: f64,
-}
-
-impl Default for SpruceConfig {
-    fn default() -> Self {
-        Self { capacity_bps: None, pairs: 100, load: 0.05, pair_idle_ns: 100e6 }
-    }
-}
-
-impl SpruceConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "capacity_bps", self.capacity_bps.unwrap_or(1e6), 1e3, 1e12)?;
-        check_range(kind, "pairs", self.pairs, 2, 100_000)?;
-        check_range(kind, "load", self.load, 0.001, 0.5)?;
-        check_range(kind, "pair_idle_ns", self.pair_idle_ns, 0.0, 1e11)
-    }
+    pair_idle_ns: f64 [0.0, 1e11] = 100e6,
 }
 
 /// The least that one pair says of the capacity's share that is available.
@@ -113,15 +90,6 @@ impl Estimator for Spruce {
         if self.unused > 0 {
             notes.push(format!("{} pairs were lost or sent too late", self.unused));
         }
-        Finding {
-            estimate_bps: estimate,
-            low_bps: estimate.zip(half).map(|(middle, half)| (middle - half).max(0.0)),
-            high_bps: estimate.zip(half).map(|(middle, half)| middle + half),
-            confidence: half.map(|_| 0.95),
-            capacity_bps: self.config.capacity_bps,
-            gave_up,
-            notes,
-            ..Finding::default()
-        }
+        Finding { capacity_bps: self.config.capacity_bps, gave_up, notes, ..Finding::around(estimate, half) }
     }
 }

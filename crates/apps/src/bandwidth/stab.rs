@@ -7,57 +7,42 @@
 //! Differences: rates are those at which chirps were sent, short packets counted in; each first part of the path has
 //! a range of rates that follows its estimates.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::assolo::reflected_rates;
-use super::chirp::{chirp, rising_rates, silence_ns, ChirpWindow};
+use super::chirp::{chirp, payload, rising_rates, silence_ns, ChirpWindow};
 use super::estimator::{dispersion_rate, median, Estimator, Finding, HopFinding, Probing, Step};
 use super::excursions::Excursions;
 use super::train::{Plan, Planned, Train};
-use crate::check::{check_range, ConfigError};
 
-/// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StabConfig {
+settings! {
+    /// The settings, with the published values as defaults where nothing else is said.
+    pub struct StabConfig;
+
     /// Bytes of each packet of a chirp, the headers of IP included.
-    #[schemars(range(min = 60, max = 8200))]
-    pub packet_bytes: u32,
+    packet_bytes: u32 [60, 8200] = 1000,
     /// Payload of the packets that follow.
-    #[schemars(range(min = 22, max = 1472))]
-    pub follower_payload: u32,
+    follower_payload: u32 [22, 1472] = 32,
     /// The ratio of one rate to the one before.
-    #[schemars(range(min = 1.01, max = 3.0))]
-    pub spread: f64,
+    spread: f64 [1.01, 3.0] = 1.2,
     /// Packets that are sent at each rate (published: 1, and up to 20 for jumbo packets). One packet of cross traffic
     /// then is less than a step.
-    #[schemars(range(min = 1, max = 20))]
-    pub hold: u32,
+    hold: u32 [1, 20] = 5,
     /// Mean load of the probes in bit/s; a tenth of the lowest rate if that is more.
-    #[schemars(range(min = 1e3, max = 1e10))]
-    pub load_bps: f64,
+    load_bps: f64 [1e3, 1e10] = 300e3,
     /// Chirps for each hop over which estimates are averaged.
-    #[schemars(range(min = 2, max = 1000))]
-    pub smoothing: u32,
+    smoothing: u32 [2, 1000] = 25,
     /// An excursion ends when the delay has fallen to its greatest rise over this.
-    #[schemars(range(min = 1.0, max = 100.0))]
-    pub decrease_factor: f64,
+    decrease_factor: f64 [1.0, 100.0] = 3.0,
     /// Excursions of fewer packets do not count.
-    #[schemars(range(min = 1, max = 200))]
-    pub busy_length: u32,
+    busy_length: u32 [1, 200] = 5,
     /// `true` if the bend of the mean of the last chirps' delays counts, instead of the mean of the estimates of single
     /// chirps (published).
-    pub mean_signature: bool,
+    mean_signature: bool = true,
     /// Arrivals closer than this may be a batch, in nanoseconds.
-    #[schemars(range(min = 0.0, max = 1e6))]
-    pub batch_ns: f64,
+    batch_ns: f64 [0.0, 1e6] = 5_000.0,
     /// A link is thin when what is available up to it, times this, is less than before it.
-    #[schemars(range(min = 1.0, max = 10.0))]
-    pub thin_factor: f64,
+    thin_factor: f64 [1.0, 10.0] = 1.2,
     /// Chirps for each hop.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub chirps: u32,
+    chirps: u32 [1, 10_000] = 45,
 }
 
 impl StabConfig {
@@ -65,41 +50,6 @@ impl StabConfig {
     #[must_use]
     pub fn published() -> Self {
         Self { hold: 1, mean_signature: false, ..Self::default() }
-    }
-}
-
-impl Default for StabConfig {
-    fn default() -> Self {
-        Self {
-            packet_bytes: 1000,
-            follower_payload: 32,
-            spread: 1.2,
-            hold: 5,
-            load_bps: 300e3,
-            smoothing: 25,
-            decrease_factor: 3.0,
-            busy_length: 5,
-            mean_signature: true,
-            batch_ns: 5_000.0,
-            thin_factor: 1.2,
-            chirps: 45,
-        }
-    }
-}
-
-impl StabConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packet_bytes", self.packet_bytes, 60, 8200)?;
-        check_range(kind, "follower_payload", self.follower_payload, 22, 1472)?;
-        check_range(kind, "spread", self.spread, 1.01, 3.0)?;
-        check_range(kind, "hold", self.hold, 1, 20)?;
-        check_range(kind, "load_bps", self.load_bps, 1e3, 1e10)?;
-        check_range(kind, "smoothing", self.smoothing, 2, 1000)?;
-        check_range(kind, "decrease_factor", self.decrease_factor, 1.0, 100.0)?;
-        check_range(kind, "busy_length", self.busy_length, 1, 200)?;
-        check_range(kind, "batch_ns", self.batch_ns, 0.0, 1e6)?;
-        check_range(kind, "thin_factor", self.thin_factor, 1.0, 10.0)?;
-        check_range(kind, "chirps", self.chirps, 1, 10_000)
     }
 }
 
@@ -114,7 +64,6 @@ const MEMORY: f64 = 0.99;
 const STEP: u32 = 5;
 /// Chirps that are rejected in a row, of all hops, before the method gives up.
 const PATIENCE: u32 = 50;
-const HEADERS: u32 = 28;
 
 /// The known facts of the links up to one hop.
 #[derive(Debug, Default)]
@@ -157,10 +106,6 @@ impl Stab {
             rejected: 0,
             gave_up: None,
         }
-    }
-
-    fn payload(&self) -> u32 {
-        self.config.packet_bytes.saturating_sub(HEADERS).clamp(32, self.probing.most_payload)
     }
 
     /// One short packet for each hop limit, two milliseconds apart: the least that arrives is the number of hops.
@@ -208,13 +153,14 @@ impl Stab {
         } else {
             rising_rates(low.min(high), high, self.config.spread)
         };
-        let whole = chirp(&rates, self.config.hold, self.payload(), &self.probing);
+        let payload = payload(self.config.packet_bytes, &self.probing);
+        let whole = chirp(&rates, self.config.hold, payload, &self.probing);
         if self.current + 1 == self.hops.len() {
             return whole;
         }
         // With the packets that follow, each step has more bits: gaps grow so that the rates stay.
         let framing = self.probing.framing;
-        let more = 1.0 + framing.bits(self.config.follower_payload) / framing.bits(self.payload());
+        let more = 1.0 + framing.bits(self.config.follower_payload) / framing.bits(payload);
         let mut packets = Vec::new();
         for packet in whole.packets {
             let at_ns = (packet.at_ns as f64 * more) as u64;
@@ -225,7 +171,7 @@ impl Stab {
     }
 
     fn hear_chirp(&mut self, train: &Train) {
-        let rule = self.rule();
+        let rule = Excursions::new(self.config.decrease_factor, self.config.busy_length);
         let mean_signature = self.config.mean_signature;
         let hop = &mut self.hops[self.current];
         hop.sent += 1;
@@ -247,10 +193,6 @@ impl Stab {
         }
         self.judge_links();
         self.current = (self.current + 1) % self.hops.len();
-    }
-
-    fn rule(&self) -> Excursions {
-        Excursions { decrease_factor: self.config.decrease_factor, busy_length: self.config.busy_length as usize }
     }
 
     /// Works out the probability that each link is thin, by what is available up to it and before it.
@@ -353,16 +295,7 @@ impl Estimator for Stab {
         }
         let whole = hops.last().copied();
         let estimate = whole.and_then(|hop| hop.estimate_bps);
-        let ends = estimate.zip(whole.and_then(|hop| hop.interval_bps));
-        Finding {
-            estimate_bps: estimate,
-            low_bps: ends.map(|(middle, half)| (middle - half).max(0.0)),
-            high_bps: ends.map(|(middle, half)| middle + half),
-            confidence: ends.map(|_| 0.95),
-            gave_up: self.gave_up.clone(),
-            notes,
-            hops,
-            ..Finding::default()
-        }
+        let half = whole.and_then(|hop| hop.interval_bps);
+        Finding { gave_up: self.gave_up.clone(), notes, hops, ..Finding::around(estimate, half) }
     }
 }

@@ -7,45 +7,32 @@
 //! Difference: gaps count as equal within a share of themselves instead of 5 us, which is more than a gap at 1 Gbit/s
 //! and nothing at 1 Mbit/s.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{mean_and_error, median, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::check::{check_range, ConfigError};
 
-/// The settings of both, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TurningPointConfig {
+settings! {
+    /// The settings of both, with the published values as defaults where nothing else is said.
+    pub struct TurningPointConfig;
+
     /// Packets of a train.
-    #[schemars(range(min = 8, max = 1000))]
-    pub packets: u32,
+    packets: u32 [8, 1000] = 60,
     /// Payload of each, in bytes.
-    #[schemars(range(min = 32, max = 8192))]
-    pub payload: u32,
+    payload: u32 [32, 8192] = 472,
     /// Trains with each gap.
-    #[schemars(range(min = 1, max = 100))]
-    pub trains: u32,
+    trains: u32 [1, 100] = 3,
     /// The first gap as a share of that of packets sent at once.
-    #[schemars(range(min = 0.01, max = 2.0))]
-    pub first_gap: f64,
+    first_gap: f64 [0.01, 2.0] = 0.5,
     /// By how much gaps grow, as a share of the first gap.
-    #[schemars(range(min = 0.01, max = 1.0))]
-    pub step: f64,
+    step: f64 [0.01, 1.0] = 0.25,
     /// Gaps that differ by less than this share are equal (not published).
-    #[schemars(range(min = 0.001, max = 0.2))]
-    pub equal: f64,
+    equal: f64 [0.001, 0.2] = 0.02,
     /// Gaps that differ by less than this are equal, in nanoseconds (published: 5 us), in the place of the share.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1.0, max = 1e6))]
-    pub equal_ns: Option<f64>,
+    equal_ns: Option<f64> [1.0, 1e6] = None,
     /// Silence between trains, in nanoseconds.
-    #[schemars(range(min = 1e4, max = 1e10))]
-    pub idle_ns: f64,
+    idle_ns: f64 [1e4, 1e10] = 20e6,
     /// Gaps that are tried.
-    #[schemars(range(min = 2, max = 10_000))]
-    pub gaps: u32,
+    gaps: u32 [2, 10_000] = 200,
 }
 
 impl TurningPointConfig {
@@ -53,36 +40,6 @@ impl TurningPointConfig {
     #[must_use]
     pub fn published() -> Self {
         Self { equal_ns: Some(5_000.0), ..Self::default() }
-    }
-}
-
-impl Default for TurningPointConfig {
-    fn default() -> Self {
-        Self {
-            packets: 60,
-            payload: 472,
-            trains: 3,
-            first_gap: 0.5,
-            step: 0.25,
-            equal: 0.02,
-            equal_ns: None,
-            idle_ns: 20e6,
-            gaps: 200,
-        }
-    }
-}
-
-impl TurningPointConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packets", self.packets, 8, 1000)?;
-        check_range(kind, "payload", self.payload, 32, 8192)?;
-        check_range(kind, "trains", self.trains, 1, 100)?;
-        check_range(kind, "first_gap", self.first_gap, 0.01, 2.0)?;
-        check_range(kind, "step", self.step, 0.01, 1.0)?;
-        check_range(kind, "equal", self.equal, 0.001, 0.2)?;
-        self.equal_ns.map_or(Ok(()), |equal| check_range(kind, "equal_ns", equal, 1.0, 1e6))?;
-        check_range(kind, "idle_ns", self.idle_ns, 1e4, 1e10)?;
-        check_range(kind, "gaps", self.gaps, 2, 10_000)
     }
 }
 
@@ -264,14 +221,10 @@ impl Estimator for TurningPoint {
             notes.push(format!("{} trains were lost in part, reordered or interrupted", self.lost));
         }
         Finding {
-            estimate_bps: estimate,
-            low_bps: estimate.zip(half).map(|(middle, half)| (middle - half).max(0.0)),
-            high_bps: estimate.zip(half).map(|(middle, half)| middle + half),
-            confidence: half.map(|_| 0.95),
             capacity_bps: self.bottleneck_gap.map(|gap| bits * 1e9 / gap),
             gave_up: self.gave_up.clone(),
             notes,
-            ..Finding::default()
+            ..Finding::around(estimate, half)
         }
     }
 }

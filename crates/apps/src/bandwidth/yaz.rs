@@ -10,49 +10,35 @@
 //! of what is measured. The path's noise moves the spacing to either side of its target, so the rate that is told is
 //! the one at which the streams of a round cross from expansion to none, interpolated between the last two spacings.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::estimator::{mean_and_error, Estimator, Finding, Probing, Step};
 use super::train::{Plan, Train};
-use crate::check::{check_range, ConfigError};
 use crate::schedule::random::Stream;
 
-/// The settings, with the published values as defaults where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct YazConfig {
+settings! {
+    /// The settings, with the published values as defaults where nothing else is said.
+    pub struct YazConfig;
+
     /// Packets of a stream.
-    #[schemars(range(min = 20, max = 1000))]
-    pub packets: u32,
+    packets: u32 [20, 1000] = 50,
     /// Streams of a round (published: 1).
-    #[schemars(range(min = 1, max = 100))]
-    pub streams: u32,
+    streams: u32 [1, 100] = 1,
     /// The resolution in bit/s.
-    #[schemars(range(min = 1e3, max = 1e9))]
-    pub resolution_bps: f64,
+    resolution_bps: f64 [1e3, 1e9] = 500e3,
     /// The resolution as a share of the rate, where that is finer (not published).
-    #[schemars(range(min = 0.001, max = 1.0))]
-    pub relative_resolution: f64,
+    relative_resolution: f64 [0.001, 1.0] = 0.02,
     /// The first gap in nanoseconds; null for that of the highest rate that may be sent (published: 40 us).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1.0, max = 1e9))]
-    pub first_gap_ns: Option<f64>,
+    first_gap_ns: Option<f64> [1.0, 1e9] = None,
     /// The longest gap in nanoseconds (published: 1 ms, with packets halved from there on).
-    #[schemars(range(min = 1e4, max = 1e9))]
-    pub most_gap_ns: f64,
+    most_gap_ns: f64 [1e4, 1e9] = 1e6,
     /// Mean silence between streams, in nanoseconds.
-    #[schemars(range(min = 1e5, max = 1e10))]
-    pub stream_idle_ns: f64,
+    stream_idle_ns: f64 [1e5, 1e10] = 50e6,
     /// Mean silence between estimates, in nanoseconds.
-    #[schemars(range(min = 1e5, max = 1e11))]
-    pub estimate_idle_ns: f64,
+    estimate_idle_ns: f64 [1e5, 1e11] = 500e6,
     /// Estimates to make.
-    #[schemars(range(min = 1, max = 1000))]
-    pub estimates: u32,
+    estimates: u32 [1, 1000] = 10,
     /// Rounds of one estimate at most.
-    #[schemars(range(min = 5, max = 10_000))]
-    pub rounds: u32,
+    rounds: u32 [5, 10_000] = 200,
 }
 
 impl YazConfig {
@@ -60,38 +46,6 @@ impl YazConfig {
     #[must_use]
     pub fn published() -> Self {
         Self { relative_resolution: 1.0, first_gap_ns: Some(40_000.0), ..Self::default() }
-    }
-}
-
-impl Default for YazConfig {
-    fn default() -> Self {
-        Self {
-            packets: 50,
-            streams: 1,
-            resolution_bps: 500e3,
-            relative_resolution: 0.02,
-            first_gap_ns: None,
-            most_gap_ns: 1e6,
-            stream_idle_ns: 50e6,
-            estimate_idle_ns: 500e6,
-            estimates: 10,
-            rounds: 200,
-        }
-    }
-}
-
-impl YazConfig {
-    pub(crate) fn validate(&self, kind: &'static str) -> Result<(), ConfigError> {
-        check_range(kind, "packets", self.packets, 20, 1000)?;
-        check_range(kind, "streams", self.streams, 1, 100)?;
-        check_range(kind, "resolution_bps", self.resolution_bps, 1e3, 1e9)?;
-        check_range(kind, "relative_resolution", self.relative_resolution, 0.001, 1.0)?;
-        check_range(kind, "first_gap_ns", self.first_gap_ns.unwrap_or(40_000.0), 1.0, 1e9)?;
-        check_range(kind, "most_gap_ns", self.most_gap_ns, 1e4, 1e9)?;
-        check_range(kind, "stream_idle_ns", self.stream_idle_ns, 1e5, 1e10)?;
-        check_range(kind, "estimate_idle_ns", self.estimate_idle_ns, 1e5, 1e11)?;
-        check_range(kind, "estimates", self.estimates, 1, 1000)?;
-        check_range(kind, "rounds", self.rounds, 5, 10_000)
     }
 }
 
@@ -257,17 +211,7 @@ impl Estimator for Yaz {
             notes.push(format!("{} gaps in which the sender lost its processor", self.interrupted));
         }
         let found = mean_and_error(&self.estimates);
-        let ends = found
-            .filter(|(_, error)| error.is_finite())
-            .map(|(mean, error)| (mean - 1.96 * error, mean + 1.96 * error));
-        Finding {
-            estimate_bps: found.map(|(mean, _)| mean),
-            low_bps: ends.map(|(low, _)| low.max(0.0)),
-            high_bps: ends.map(|(_, high)| high),
-            confidence: ends.map(|_| 0.95),
-            gave_up: self.gave_up.clone(),
-            notes,
-            ..Finding::default()
-        }
+        let half = found.map(|(_, error)| 1.96 * error).filter(|half| half.is_finite());
+        Finding { gave_up: self.gave_up.clone(), notes, ..Finding::around(found.map(|(mean, _)| mean), half) }
     }
 }

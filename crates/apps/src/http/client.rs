@@ -22,7 +22,7 @@ use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::check::{
     check_exactly_one, check_interval, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS,
 };
-use crate::http::connection::{Connection, Failure, Phase, Step};
+use crate::http::connection::{Connection, Failure};
 use crate::schedule::distribution::Distribution;
 use crate::schedule::random::Stream;
 use crate::{App, Event, Host, SocketId, Summary};
@@ -208,25 +208,16 @@ impl HttpClient {
     }
 
     fn receive(&mut self, now: Time, socket: SocketId, host: &mut dyn Host) {
-        loop {
-            let Some(connection) = self.connections.get_mut(&socket) else { return };
-            if matches!(connection.phase, Phase::Connecting) {
-                return;
-            }
-            match connection.step(socket, host) {
-                Ok((bytes, step)) => {
-                    if bytes > 0 {
-                        self.bytes += bytes;
-                        self.intervals.add(now, bytes);
-                    }
-                    match step {
-                        Step::Wait => return,
-                        Step::Again => {}
-                        Step::Complete => return self.complete(now, socket, host),
-                    }
-                }
-                Err(failure) => return self.fail(now, socket, &failure, host),
-            }
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        let (bytes, read) = connection.receive(socket, host);
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.intervals.add(now, bytes);
+        }
+        match read {
+            Ok(true) => self.complete(now, socket, host),
+            Ok(false) => {}
+            Err(failure) => self.fail(now, socket, &failure, host),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{Chunk, Host, HostError, SocketId};
 const DISCARD: u64 = 16 << 20;
 
 /// The phase of an exchange that a connection is in.
-pub(super) enum Phase {
+enum Phase {
     Connecting,
     Head,
     Length(u64),
@@ -25,7 +25,7 @@ pub(super) enum Phase {
 /// One connection to a server; it carries one request at a time.
 pub(super) struct Connection {
     /// Its phase.
-    pub(super) phase: Phase,
+    phase: Phase,
     /// The time when the present request was made.
     pub(super) asked: Time,
     /// The bytes of the request that the host has not taken.
@@ -45,7 +45,7 @@ pub(super) struct Connection {
 }
 
 /// The step that a connection came to.
-pub(super) enum Step {
+enum Step {
     /// Nothing more for now.
     Wait,
     /// More may be there.
@@ -122,8 +122,30 @@ impl Connection {
         Ok(())
     }
 
+    /// Receives until nothing is left to read, the answer is complete, or it fails; returns the bytes of the body that
+    /// came, and whether the answer is complete.
+    pub(super) fn receive(&mut self, socket: SocketId, host: &mut dyn Host) -> (u64, Result<bool, Failure>) {
+        let mut came = 0;
+        if matches!(self.phase, Phase::Connecting) {
+            return (came, Ok(false));
+        }
+        loop {
+            match self.step(socket, host) {
+                Ok((bytes, step)) => {
+                    came += bytes;
+                    match step {
+                        Step::Wait => return (came, Ok(false)),
+                        Step::Again => {}
+                        Step::Complete => return (came, Ok(true)),
+                    }
+                }
+                Err(failure) => return (came, Err(failure)),
+            }
+        }
+    }
+
     /// Receives once and reads what came; how many bytes of the body, and how far it came.
-    pub(super) fn step(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(u64, Step), Failure> {
+    fn step(&mut self, socket: SocketId, host: &mut dyn Host) -> Result<(u64, Step), Failure> {
         if !self.received.is_empty() {
             let before = self.received.len();
             let (bytes, complete) = self.read_received()?;

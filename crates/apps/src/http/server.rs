@@ -240,26 +240,13 @@ impl HttpServer {
     }
 }
 
-impl HttpServer {
-    fn listen(&self, host: &mut dyn Host) -> Result<(), HostError> {
-        let listeners = listen::tcp(host, self.config.port)?;
-        let Some(name) = &self.config.congestion_control else { return Ok(()) };
-        for listener in &listeners {
-            if let Err(error) = host.set_congestion_control(*listener, name) {
-                listeners.iter().for_each(|listener| host.close(*listener));
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-}
-
 impl App for HttpServer {
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
         match event {
             Event::Start => {
                 self.start = Some(now);
-                if let Err(error) = self.listen(host) {
+                if let Err(error) = listen::tcp_with(host, self.config.port, self.config.congestion_control.as_deref())
+                {
                     self.errors.add(error);
                     self.end = Some(now);
                 }

@@ -19,7 +19,7 @@ use crate::account::errors::ErrorTally;
 use crate::account::intervals::IntervalCounter;
 use crate::account::report::{AppReport, FlowReport, Protocol, Role};
 use crate::check::{check_interval, check_port, check_range, ConfigError, INTERVAL_LEAST_PS, INTERVAL_MOST_PS};
-use crate::http::connection::{Connection, Failure, Phase, Step};
+use crate::http::connection::{Connection, Failure};
 use crate::http::playback::Playback;
 use crate::{App, Event, Host, SocketId, Summary};
 
@@ -175,25 +175,16 @@ impl VideoClient {
     }
 
     fn receive(&mut self, now: Time, host: &mut dyn Host) {
-        loop {
-            let Some((socket, connection)) = &mut self.connection else { return };
-            if matches!(connection.phase, Phase::Connecting) {
-                return;
-            }
-            match connection.step(*socket, host) {
-                Ok((bytes, step)) => {
-                    if bytes > 0 {
-                        self.bytes += bytes;
-                        self.intervals.add(now, bytes);
-                    }
-                    match step {
-                        Step::Wait => return,
-                        Step::Again => {}
-                        Step::Complete => return self.complete(now, host),
-                    }
-                }
-                Err(failure) => return self.fail(now, &failure, host),
-            }
+        let Some((socket, connection)) = &mut self.connection else { return };
+        let (bytes, read) = connection.receive(*socket, host);
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.intervals.add(now, bytes);
+        }
+        match read {
+            Ok(true) => self.complete(now, host),
+            Ok(false) => {}
+            Err(failure) => self.fail(now, &failure, host),
         }
     }
 

@@ -1,19 +1,25 @@
 //! Applications that whoever runs the lab brings along: what they do is a [`Behaviour`], found by name. The app around
 //! it has the sockets, marks what it sends as our datagrams are marked, and counts.
 
+mod connections;
 mod sink;
 mod source;
+mod tcp_sink;
+mod tcp_source;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use twinnet_units::Time;
+use twinnet_units::{Brought, Time};
 
 use crate::check::{check_range, ConfigError};
 use crate::udp::header::{Header, Stamp, FULL_LENGTH};
 use crate::{Chunk, Host, HostError, SocketId};
 
+pub use connections::{Act, News};
 pub use sink::{OwnSink, OwnSinkConfig};
 pub use source::{OwnSource, OwnSourceConfig};
+pub use tcp_sink::{OwnTcpSink, OwnTcpSinkConfig};
+pub use tcp_source::{OwnTcpSource, OwnTcpSourceConfig};
 
 /// The longest payload of a datagram over IPv4.
 const LONGEST: usize = 65_507;
@@ -27,6 +33,8 @@ pub enum Told<'a> {
     Start {
         /// Whether it is the end that the flow begins at.
         sends: bool,
+        /// Whether it has connections, and not datagrams.
+        tcp: bool,
         /// The seed of what it draws by chance.
         seed: u64,
     },
@@ -45,6 +53,8 @@ pub enum Told<'a> {
         /// When it was sent.
         sent: Option<Time>,
     },
+    /// Something happened to a connection.
+    Connection(&'a News),
 }
 
 /// What an application wants next.
@@ -52,10 +62,14 @@ pub enum Told<'a> {
 pub struct Wishes {
     /// Datagrams to send now: what they say, and the length of the whole payload.
     pub datagrams: Vec<(Vec<u8>, u32)>,
+    /// What it wants of its connections, in this order.
+    pub acts: Vec<Act>,
     /// When it wants [`Told::Timer`]; later than now.
     pub wake: Option<Time>,
     /// It has nothing more to do.
     pub finished: bool,
+    /// Why it cannot go on.
+    pub failed: Option<String>,
 }
 
 /// One end of an application. It is told what happens, in the order in which it does, and says what it wants; what it
@@ -68,31 +82,28 @@ pub trait Behaviour: Send {
 /// Makes one end from its settings, which are JSON.
 pub type Start = dyn Fn(&str) -> Box<dyn Behaviour> + Send + Sync;
 
-static KNOWN: RwLock<Vec<(String, Arc<Start>)>> = RwLock::new(Vec::new());
+static KNOWN: Brought<Start> = Brought::new();
 
 /// Makes the application `name` known in this process; one of that name is replaced.
 pub fn register(name: &str, start: Arc<Start>) {
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    match known.iter_mut().find(|(one, _)| one == name) {
-        Some((_, there)) => *there = start,
-        None => known.push((name.to_owned(), start)),
-    }
+    KNOWN.add(name, start);
 }
 
 /// One end of the application `name`; `None` when there is none.
 fn start(name: &str, settings: &str) -> Option<Box<dyn Behaviour>> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    let start = known.iter().find(|(one, _)| one == name).map(|(_, start)| Arc::clone(start));
-    drop(known);
-    start.map(|start| start(settings))
+    KNOWN.find(name).map(|start| start(settings))
 }
 
 fn unknown(name: &str) -> String {
     format!("the application {name:?} is not known in this process")
 }
 
+fn restless(name: &str) -> String {
+    format!("{name} asked for more than {} things at one moment: it does not come to rest", connections::MOST_NEWS)
+}
+
 /// Refuses a name that is none.
-fn check_name(kind: &'static str, name: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), ConfigError> {
     check_range(kind, "code", name.len() as u64, 1, LONGEST_NAME)
 }
 

@@ -91,6 +91,9 @@ impl OwnSink {
         let Some(behaviour) = &mut self.behaviour else { return };
         let wishes = behaviour.tell(now, told);
         self.wake = wishes.wake;
+        if let Some(why) = wishes.failed {
+            self.note(why);
+        }
         for datagram in &wishes.datagrams {
             let Some((socket, to, flow)) = self.peer else {
                 self.note(format!("{} sends before anybody is there to send to", self.code));
@@ -114,7 +117,7 @@ impl OwnSink {
 impl App for OwnSink {
     fn handle(&mut self, now: Time, event: Event<'_>, host: &mut dyn Host) {
         let told = match &event {
-            Event::Start => Some(Told::Start { sends: false, seed: host.random() }),
+            Event::Start => Some(Told::Start { sends: false, tcp: false, seed: host.random() }),
             Event::Timer if self.wake.is_some_and(|wake| now >= wake) => Some(Told::Timer),
             Event::Stop => Some(Told::Stop),
             Event::Datagram { socket, from, bytes, length, .. } => {

@@ -99,7 +99,7 @@ impl OwnSource {
                 self.socket = Some(socket);
                 self.from = host.addresses(socket).map(|(local, _)| local);
                 let seed = host.random();
-                self.tell(now, &Told::Start { sends: true, seed }, host);
+                self.tell(now, &Told::Start { sends: true, tcp: false, seed }, host);
             }
             Err(error) => {
                 self.errors.add(error);
@@ -122,6 +122,9 @@ impl OwnSource {
                 }
                 Err(error) => self.errors.add(error),
             }
+        }
+        if let Some(why) = wishes.failed {
+            self.errors.add(why);
         }
         self.wake = wishes.wake;
         self.finished |= wishes.finished;
@@ -214,7 +217,7 @@ mod tests {
                     assert_eq!(sent.map(|sent| now - sent), Some(Duration::from_ms(5)));
                     wishes.datagrams.push((self.say.clone(), 100));
                 }
-                Told::Timer | Told::Stop => {}
+                Told::Timer | Told::Stop | Told::Connection(_) => {}
             }
             wishes
         }

@@ -3,6 +3,7 @@
 //! Whoever drives it (the real-time loop, or the virtual clock) calls [`Fabric::advance`] with the time it is, and
 //! hands in a [`World`] in which the real hosts live. The engine never asks what time it is.
 
+mod advancing;
 mod changes;
 mod channel;
 mod coalescing;
@@ -29,7 +30,7 @@ use twinnet_impair::{ImpairError, Impairments};
 use twinnet_packet::{FramePool, Framing};
 use twinnet_queue::{QueueConfig, QueueError, Site};
 use twinnet_switch::{Output, Switch};
-use twinnet_units::random::{mix, stream};
+use twinnet_units::random::stream;
 
 pub use changes::DirectionChange;
 pub use coalescing::Coalescing;
@@ -94,6 +95,11 @@ pub trait World {
 
     /// The link at the host's `port` went up or down.
     fn carrier(&mut self, port: PortId, up: bool);
+
+    /// `event` is handled next. Told only after [`Fabric::tell_events`].
+    fn happens(&mut self, event: Event) {
+        let _ = event;
+    }
 
     /// The wall clock's reading, where it is the wall clock that drives the fabric: what is due can be late then.
     fn wall(&mut self) -> Option<Time> {
@@ -240,6 +246,8 @@ pub struct Fabric {
     finished_apps: u64,
     handled: u64,
     trace: u64,
+    /// The [`World`] is told of each event.
+    tells_events: bool,
     tree_is_stale: bool,
     /// For each link whether it is in the spanning tree.
     in_tree: Vec<bool>,
@@ -271,6 +279,7 @@ impl Fabric {
             finished_apps: 0,
             handled: 0,
             trace: seed,
+            tells_events: false,
             tree_is_stale: false,
             in_tree: Vec::new(),
         }
@@ -402,6 +411,11 @@ impl Fabric {
         self.trace
     }
 
+    /// From now on the [`World`] is told of each event, before it is handled.
+    pub fn tell_events(&mut self) {
+        self.tells_events = true;
+    }
+
     /// Events handled so far.
     #[must_use]
     pub fn events_handled(&self) -> u64 {
@@ -412,62 +426,6 @@ impl Fabric {
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         self.events.next_time()
-    }
-
-    /// Lets time pass until `until`: handles every event that is due.
-    pub fn advance(&mut self, until: Time, world: &mut dyn World) {
-        self.update_spanning_tree();
-        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
-        while let Some(event) = self.events.pop_until(until) {
-            self.now = event.at;
-            self.handle(event, world);
-        }
-        self.now = self.now.max(until);
-    }
-
-    /// Handles events until `until`, but at most `most` of them, and none past the moment at which controllers are to
-    /// be told something ([`Fabric::controllers_are_due`]); returns whether any due one is left.
-    pub fn advance_some(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
-        self.update_spanning_tree();
-        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
-        for _ in 0..most {
-            if self.controllers_are_due() {
-                return true;
-            }
-            let Some(event) = self.events.pop_until(until) else {
-                self.now = self.now.max(until);
-                return false;
-            };
-            self.now = event.at;
-            self.handle(event, world);
-        }
-        self.events.next_time().is_some_and(|next| next <= until)
-    }
-
-    fn handle(&mut self, event: Event, world: &mut dyn World) {
-        let element = event.element;
-        self.handled += 1;
-        // What only looks at the network (samples), or may or may not be needed to move it (departures), is left out.
-        if !matches!(event.class, Class::Departure | Class::QueueReady | Class::Sample) {
-            self.trace = mix(self.trace ^ event.at.as_ps()) ^ (u64::from(element) << 8 | event.class as u64);
-        }
-        match event.class {
-            Class::Departure => self.depart(element, world),
-            Class::Arrival => self.arrive(element, world),
-            Class::QueueReady => self.release(element, world),
-            Class::Forward => self.forward(element, world),
-            Class::Timeout => self.time_out(element, world),
-            Class::Change => {
-                if let Some(change) = self.changes[element as usize].take() {
-                    for (port, change) in change {
-                        self.apply(port, change, world);
-                    }
-                }
-            }
-            Class::Timer => self.model_timer(element, world),
-            Class::Start => self.apps_start(element, world),
-            Class::Sample => self.sample(element),
-        }
     }
 
     /// The host behind `port` has something to send. Returns whether it may have more that was not looked at: call

@@ -53,28 +53,6 @@ impl Fabric {
         self.finished_apps
     }
 
-    /// As [`Fabric::advance_some`], but ends as soon as an app of a model host finishes, at the moment it does.
-    pub fn advance_until_app_finishes(&mut self, until: Time, most: usize, world: &mut dyn World) -> bool {
-        self.update_spanning_tree();
-        self.wall = if world.is_on_the_wall_clock() { until } else { Time::ZERO };
-        let finished = self.finished_apps;
-        for _ in 0..most {
-            if self.controllers_are_due() {
-                return true;
-            }
-            let Some(event) = self.events.pop_until(until) else {
-                self.now = self.now.max(until);
-                return false;
-            };
-            self.now = event.at;
-            self.handle(event, world);
-            if self.finished_apps != finished {
-                break;
-            }
-        }
-        self.events.next_time().is_some_and(|next| next <= until)
-    }
-
     /// A timer of a model host is due.
     pub(super) fn model_timer(&mut self, node: u32, world: &mut dyn World) {
         let now = self.now;

@@ -127,18 +127,4 @@ impl Connection {
             self.resend_oversized(now);
         }
     }
-
-    /// Returns `true` if a SYN may take the place of this connection, which is in TIME-WAIT: its number, or its
-    /// timestamp, lies beyond all that was used (RFC 9293, 3.10.7.4; RFC 6191).
-    #[must_use]
-    pub fn may_be_replaced(&self, syn: &Segment<'_>) -> bool {
-        let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
-        let beyond = (syn.sequence.wrapping_sub(self.incoming.next() as u32) as i32) > 0;
-        let later = syn
-            .options
-            .timestamps
-            .filter(|_| self.agreed.timestamps)
-            .is_some_and(|(value, _)| (value.wrapping_sub(self.recent_timestamp) as i32) > 0);
-        self.state == State::TimeWait && opens && (beyond || later)
-    }
 }

@@ -3,7 +3,7 @@
 use twinnet_fabric::Way;
 use twinnet_packet::pcapng::{self, Direction};
 use twinnet_packet::{Checksum, Frame};
-use twinnet_units::{Duration, Time};
+use twinnet_units::Time;
 
 use super::settings::CaptureSettings;
 
@@ -127,12 +127,6 @@ impl Recorder {
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
-
-    /// Returns the time that a file of the ring lasts at most, where time ends it.
-    #[must_use]
-    pub fn file_duration(&self) -> Option<Duration> {
-        self.settings.ring.and_then(|ring| ring.duration)
-    }
 }
 
 /// A copy of `frame` with the checksum that its sender left to the wire; `None` when it has it.
@@ -147,6 +141,8 @@ fn complete(frame: &Frame) -> Option<Box<Frame>> {
 
 #[cfg(test)]
 mod tests {
+    use twinnet_units::Duration;
+
     use super::*;
     use crate::protocol::Ring;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use twinnet_fabric::{Fabric, PortId};
 
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 
 /// The captures that run. A port is told to show its frames as long as one of them has it.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl<C> RunningCaptures<C> {
         let (port, capture) = self
             .running
             .remove(&number)
-            .ok_or_else(|| LabError::new("UnknownCapture", format!("there is no capture {number}"), ""))?;
+            .ok_or_else(|| LabError::new(ErrorName::UnknownCapture, format!("there is no capture {number}"), ""))?;
         if !self.running.values().any(|(captured, _)| *captured == port) {
             fabric.set_capture(port, false);
         }

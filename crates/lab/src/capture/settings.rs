@@ -3,7 +3,7 @@
 use twinnet_fabric::Way;
 use twinnet_units::Duration;
 
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 use crate::protocol::{CaptureStart, CaptureWay, Ring};
 
 /// The least that a file may be bounded to: its headers and a few frames.
@@ -73,7 +73,7 @@ fn within(key: &str, given: Option<u64>, least: u64, most: u64) -> Result<(), La
 }
 
 fn invalid(message: String) -> LabError {
-    LabError::new("InvalidOption", message, "")
+    LabError::new(ErrorName::InvalidOption, message, "")
 }
 
 #[cfg(test)]

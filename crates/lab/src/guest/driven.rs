@@ -6,9 +6,9 @@ use twinnet_packet::Frame;
 use twinnet_units::random::mix;
 use twinnet_units::{impossible, Time};
 
-use super::{hosts, interfaces, Guest, News, Program, ProgramOrder};
+use super::{hosts, interfaces, Guest, Input, News, Program, ProgramOrder};
 use crate::assemble::RunningNetwork;
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 use crate::network::NetworkSpec;
 use crate::protocol::{Answer, Reply, Signal, Spawn};
 
@@ -93,20 +93,16 @@ impl GuestHosts {
         self.guest.order(order);
     }
 
-    /// `spawn`: the program's number comes at once; whether it runs is news. It reads what is fed to it if it is `fed`.
-    pub(crate) fn spawn(&mut self, network: &NetworkSpec, asked: Spawn, fed: bool) -> Answer {
+    /// `spawn`: the program's number comes at once; whether it runs is news.
+    pub(crate) fn spawn(&mut self, network: &NetworkSpec, asked: Spawn, input: Input) -> Answer {
         if !hosts(network).any(|host| host.name == asked.host) {
             return Err(no_real_host(network, &asked.host));
-        }
-        if asked.terminal == Some(true) {
-            let message = "programs on the virtual clock have no terminal";
-            return Err(LabError::new("NoTerminal", message, "start it without one, or use the wall clock"));
         }
         self.jobs += 1;
         let job = self.jobs;
         let limit = asked.limit_ps.map(twinnet_units::Duration::from_ps);
         let Spawn { host, argv, env, cwd, .. } = asked;
-        self.order(ProgramOrder::Start(Program { job, host, argv, env, cwd, fed, limit }));
+        self.order(ProgramOrder::Start(Program { job, host, argv, env, cwd, input, limit }));
         Ok(Reply::Job { job, pid: 0 })
     }
 
@@ -115,10 +111,10 @@ impl GuestHosts {
         let Signal { job, signal } = *asked;
         if !(1..=64).contains(&signal) {
             let message = format!("signal {signal} does not exist");
-            return Err(LabError::new("BadRequest", message, "signals have the numbers 1 to 64"));
+            return Err(LabError::new(ErrorName::BadRequest, message, "signals have the numbers 1 to 64"));
         }
         if job == 0 || job > self.jobs {
-            return Err(LabError::new("UnknownJob", format!("there is no program {job}"), "see `jobs`"));
+            return Err(LabError::new(ErrorName::UnknownJob, format!("there is no program {job}"), "see `jobs`"));
         }
         self.order(ProgramOrder::Signal { job, signal });
         Ok(Reply::Done {})
@@ -131,7 +127,7 @@ impl GuestHosts {
 }
 
 /// A hash of `bytes`, not for keeping secrets.
-fn hash_of(bytes: &[u8]) -> u64 {
+pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut words = bytes.chunks_exact(8);
     let hash =
@@ -143,7 +139,7 @@ fn hash_of(bytes: &[u8]) -> u64 {
 fn no_real_host(network: &NetworkSpec, host: &str) -> LabError {
     if network.host_names().any(|name| name == host) {
         let message = format!("{host:?} is a model host, which lives in the fabric: it runs apps, no programs");
-        return LabError::new("ModelHost", message, "use an app, or describe it without model");
+        return LabError::new(ErrorName::ModelHost, message, "use an app, or describe it without model");
     }
     crate::model_apps::unknown_host(host, network.host_names())
 }

@@ -15,7 +15,7 @@ use twinnet_units::{Duration, Time};
 use super::error::LabError;
 use super::network::{HostSpec, NetworkSpec, NodeSpec};
 
-pub(super) use driven::GuestHosts;
+pub(super) use driven::{hash_of, GuestHosts};
 
 /// The way a turn of a guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,12 @@ pub trait Guest: Send {
 
     /// The moment that it has come to at the most; it tells exactly only when it has something to tell.
     fn reached(&self) -> Time;
+
+    /// The calling thread is about to drive it, until [`rests`](Self::rests).
+    fn begins(&mut self) {}
+
+    /// The calling thread stops driving it, for now.
+    fn rests(&mut self) {}
 
     /// Gives it the turn at `at`, or lets it go on where it has it. It may go on by itself to moments before `until`.
     ///
@@ -99,6 +105,13 @@ pub enum ProgramOrder {
         /// Its number.
         job: u64,
     },
+    /// Its terminal has another size.
+    Resize {
+        /// Its number.
+        job: u64,
+        /// The size.
+        size: TerminalSize,
+    },
     /// Send a signal to its process group.
     Signal {
         /// Its number.
@@ -121,10 +134,32 @@ pub struct Program {
     pub env: Option<BTreeMap<String, String>>,
     /// The working directory; `None`: that of the lab's owner.
     pub cwd: Option<String>,
-    /// `true` if it reads what [`ProgramOrder::Feed`] gives; otherwise its input is empty.
-    pub fed: bool,
+    /// Where its input comes from.
+    pub input: Input,
     /// The time after which its process group is ended.
     pub limit: Option<Duration>,
+}
+
+/// Where a program's input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// There is none.
+    Empty,
+    /// From [`ProgramOrder::Feed`].
+    Fed,
+    /// From a terminal, where it writes, too: what [`ProgramOrder::Feed`] gives is typed there, and
+    /// [`ProgramOrder::Close`] hangs up.
+    Terminal(TerminalSize),
+}
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in each.
+    pub columns: u16,
 }
 
 /// The outcome of a program.

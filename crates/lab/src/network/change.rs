@@ -7,7 +7,7 @@ use twinnet_packet::Framing;
 use twinnet_units::{Duration, Rate, Time};
 
 use crate::described::described;
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 
 described! {
     /// Changes a link: all together or nothing.
@@ -135,7 +135,7 @@ impl LinkSet {
             (Some(link), None, None) => Ok(LinkName::Number(link)),
             (None, Some(a), Some(b)) => Ok(LinkName::Ends(a, b)),
             _ => Err(LabError::new(
-                "BadRequest",
+                ErrorName::BadRequest,
                 "a link is named by \"link\", its number, or by \"a\" and \"b\", the nodes at its ends",
                 "give one of both; see `links`",
             )),

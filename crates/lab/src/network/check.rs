@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use twinnet_switch::PortVlans;
+
 use super::{HostSpec, NetworkSpec, NodeSpec, SwitchSpec};
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 
 /// Longest interface name that the kernel takes, in bytes.
 const INTERFACE_NAME_BYTES: usize = 15;
@@ -153,6 +155,16 @@ impl HostSpec {
                 return Err(refuse(format!("the value of {key:?} is {value}; it can be text or a whole number")));
             }
         }
+        for group in self.limits.iter().flat_map(|limits| &limits.groups) {
+            if !group.ends_with("/cgroup.procs") {
+                return Err(refuse(format!("{group:?} takes no processes into a control group")));
+            }
+        }
+        for volume in self.image.iter().flat_map(|image| &image.volumes) {
+            if !volume.target.starts_with('/') {
+                return Err(refuse(format!("the volume {:?} is not at an absolute place in its image", volume.target)));
+            }
+        }
         Ok(())
     }
 }
@@ -167,6 +179,14 @@ impl SwitchSpec {
             }
             if let Some(other) = numbers.insert(port.number, &port.name) {
                 return Err(refuse(format!("the number {} is taken by {other:?}", port.number)));
+            }
+            port.vlans.as_ref().map_or(Ok(()), PortVlans::check).map_err(refuse)?;
+        }
+        for (at, mirror) in self.mirrors.iter().enumerate() {
+            let refuse = |why: String| invalid(format!("switch {:?}, mirrors[{at}]: {why}", self.name));
+            mirror.check().map_err(refuse)?;
+            if let Some(missing) = mirror.ports().find(|number| !numbers.contains_key(number)) {
+                return Err(refuse(format!("there is no port {missing}")));
             }
         }
         Ok(())
@@ -206,5 +226,37 @@ pub(crate) fn check_interface_name(name: &str) -> Result<(), String> {
 }
 
 pub(crate) fn invalid(message: String) -> LabError {
-    LabError::new("InvalidNetwork", message, "")
+    LabError::new(ErrorName::InvalidNetwork, message, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn switch(more: &Value) -> Result<NetworkSpec, LabError> {
+        let mut switch = json!({"kind": "switch", "name": "s1", "dpid": 1, "ports": [
+            {"name": "s1-eth1", "number": 1, "vlans": {"mode": "access", "tag": 10}},
+            {"name": "s1-eth2", "number": 2, "vlans": {"mode": "native-tagged", "tag": 10, "trunks": [20]}}]});
+        for (key, value) in more.as_object().unwrap() {
+            switch[key] = value.clone();
+        }
+        NetworkSpec::from_json(&json!({"nodes": [switch]}))
+    }
+
+    #[test]
+    fn vlans_and_mirrors_are_checked_with_their_places() {
+        assert!(switch(&json!({"mirrors": [{"to": {"port": 2}, "all": true}]})).is_ok());
+        let refusal = |more: Value| switch(&more).unwrap_err().message;
+        assert_eq!(
+            refusal(json!({"mirrors": [{"to": {"vlan": 9}, "from": [1, 3]}]})),
+            "switch \"s1\", mirrors[0]: there is no port 3"
+        );
+        assert!(refusal(json!({"mirrors": [{"to": {"vlan": 4095}}]})).contains("the VLAN 4095 is not there"));
+        let ports = json!([{"name": "s1-eth1", "number": 1, "vlans": {"mode": "access", "tag": 5000}}]);
+        assert_eq!(
+            refusal(json!({"ports": ports})),
+            "switch \"s1\", port \"s1-eth1\": the VLAN 5000 is not there; VLANs are 0 to 4094"
+        );
+    }
 }

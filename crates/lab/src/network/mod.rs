@@ -3,6 +3,8 @@
 mod change;
 mod check;
 mod direction;
+mod host;
+mod switch;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -10,20 +12,18 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use twinnet_fabric::Coalescing;
 use twinnet_fabric::{wire_bytes, DirectionConfig, TunnelConfig};
-use twinnet_host::{HostConfig, InterfaceConfig, ProcessingConfig, RouteConfig};
-use twinnet_packet::{Framing, MacAddress, Prefix};
-use twinnet_queue::QueueConfig;
-use twinnet_switch::FailMode;
-use twinnet_units::{Duration, Rate};
+use twinnet_packet::Framing;
+use twinnet_units::Rate;
 
-use crate::error::LabError;
-use crate::outside::{Datapath, InterfaceSpec};
+use crate::error::{ErrorName, LabError};
+use crate::outside::InterfaceSpec;
 use crate::tunnel_end::TunnelEndSpec;
 
 pub use change::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
 pub(super) use check::{check_interface_name, invalid};
+pub use host::{HostPortSpec, HostSpec, ImageSpec, LimitsSpec, VolumeSpec};
+pub use switch::{Protocol, SwitchPortSpec, SwitchSpec, TlsSpec};
 
 /// The keys of a network's description.
 const KEYS: [&str; 6] = ["seed", "nodes", "links", "schedule", "static_neighbours", "elsewhere"];
@@ -63,169 +63,6 @@ pub enum NodeSpec {
     Interface(InterfaceSpec),
     /// The end of a tunnel to another speaker.
     Tunnel(TunnelEndSpec),
-}
-
-/// A real host: a network namespace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HostSpec {
-    /// Its name, and its host name.
-    pub name: String,
-    /// `true` if it is a model inside the fabric even on the wall clock. On the virtual clock every host is.
-    #[serde(default)]
-    pub model: bool,
-    /// `true` if it forwards packets between its interfaces.
-    #[serde(default)]
-    pub forwarding: bool,
-    /// Its interfaces.
-    #[serde(default)]
-    pub ports: Vec<HostPortSpec>,
-    /// Its routes beyond those that its addresses imply.
-    #[serde(default)]
-    pub routes: Vec<RouteConfig>,
-    /// Kernel parameters below `net.`, by their dotted name: text or whole numbers.
-    #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub sysctls: BTreeMap<String, Value>,
-    /// The time that a model takes for each frame that arrives; `None`: no time. A real host takes its own.
-    #[serde(default)]
-    pub processing: Option<ProcessingConfig>,
-    /// The way the network cards of the host coalesce interrupts; `None`: each frame is told of when it arrives.
-    #[serde(default)]
-    pub coalescing: Option<Coalescing>,
-}
-
-impl HostSpec {
-    /// The model of this host; `mtus` are those of the links at its ports.
-    #[must_use]
-    pub fn config(&self, mtus: &[u32]) -> HostConfig {
-        let interfaces = self.ports.iter().zip(mtus);
-        HostConfig {
-            name: self.name.clone(),
-            forwarding: self.forwarding,
-            interfaces: interfaces
-                .map(|(port, mtu)| InterfaceConfig { mac: port.mac, mtu: *mtu, addresses: port.addresses.clone() })
-                .collect(),
-            routes: self.routes.clone(),
-            sysctls: self.sysctls.clone(),
-            processing: self.processing.clone(),
-        }
-    }
-}
-
-/// An interface of a host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HostPortSpec {
-    /// Interface name, such as `h1-eth0`.
-    pub name: String,
-    /// Hardware address.
-    #[schemars(with = "String")]
-    pub mac: MacAddress,
-    /// Addresses with their prefix lengths.
-    #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub addresses: Vec<Prefix>,
-    /// Queue configuration. `None`: the interface's own, back-pressured queue.
-    #[serde(default)]
-    pub queue: Option<QueueConfig>,
-}
-
-/// A switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SwitchSpec {
-    /// Its name.
-    pub name: String,
-    /// Its datapath identifier.
-    pub dpid: u64,
-    /// Its behaviour without a controller.
-    #[serde(default)]
-    pub fail_mode: FailMode,
-    /// Time that each frame spends in it.
-    #[serde(default, rename = "delay_ps")]
-    pub delay: Duration,
-    /// Its ports.
-    #[serde(default)]
-    pub ports: Vec<SwitchPortSpec>,
-    /// Flows in `ovs-ofctl` syntax.
-    #[serde(default)]
-    pub flows: Vec<String>,
-    /// Controllers that it is connected to, by the lab's owner: `tcp:ADDRESS:PORT` or `ssl:ADDRESS:PORT`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub controllers: Vec<String>,
-    /// Time that the way between it and its controllers takes, each way.
-    #[serde(default, rename = "control_delay_ps", skip_serializing_if = "takes_no_time")]
-    pub control_delay: Duration,
-    /// The address at which the lab's owner listens for it: `ptcp:PORT`, `ptcp:PORT:ADDRESS`, `pssl:` likewise or
-    /// `punix:PATH`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub listen: Option<String>,
-    /// The key and certificates of the lab's owner for TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsSpec>,
-    /// Versions that it speaks.
-    #[serde(default = "every_protocol")]
-    pub protocols: Vec<Protocol>,
-    /// The datapath that moves its frames.
-    #[serde(default, skip_serializing_if = "Datapath::is_own")]
-    pub datapath: Datapath,
-}
-
-/// Paths of PEM files, seen by the lab's owner.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TlsSpec {
-    /// The private key.
-    pub private_key: String,
-    /// Its certificate.
-    pub certificate: String,
-    /// The authority that the other side's certificate must lead to. `None`: it is not verified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ca_cert: Option<String>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn takes_no_time(duration: &Duration) -> bool {
-    *duration == Duration::ZERO
-}
-
-fn every_protocol() -> Vec<Protocol> {
-    vec![Protocol::OpenFlow10, Protocol::OpenFlow13]
-}
-
-/// A version of OpenFlow, by the name that `ovs-vsctl` has for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Protocol {
-    /// OpenFlow 1.0.
-    OpenFlow10,
-    /// OpenFlow 1.3.
-    OpenFlow13,
-}
-
-impl Protocol {
-    /// The version in the header of messages.
-    #[must_use]
-    pub const fn wire_version(self) -> u8 {
-        match self {
-            Self::OpenFlow10 => 1,
-            Self::OpenFlow13 => 4,
-        }
-    }
-}
-
-/// A port of a switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SwitchPortSpec {
-    /// Name, such as `s1-eth1`.
-    pub name: String,
-    /// Its OpenFlow number.
-    #[schemars(range(min = 1, max = check::HIGHEST_PORT_NUMBER))]
-    pub number: u32,
-    /// Queue configuration. `None`: FIFO of 1000 frames.
-    #[serde(default)]
-    pub queue: Option<QueueConfig>,
 }
 
 /// A link between two ports.
@@ -353,7 +190,7 @@ impl NetworkSpec {
             return Ok(spec);
         }
         let value = serde_json::from_str(text)
-            .map_err(|error| LabError::new("BadRequest", format!("the network is not JSON: {error}"), ""))?;
+            .map_err(|error| LabError::new(ErrorName::BadRequest, format!("the network is not JSON: {error}"), ""))?;
         Self::from_json(&value)
     }
 
@@ -520,6 +357,12 @@ mod tests {
             refusal(|n| n["nodes"][0]["routes"][0]["via"] = json!("fd00::1")).contains("both must be of one family")
         );
         assert!(refusal(|n| n["nodes"][0]["sysctls"] = json!({"kernel.panic": 1})).contains("only those below"));
+        let volumes = json!([{"source": "/a", "target": "a"}]);
+        assert!(refusal(|n| n["nodes"][0]["image"] = json!({"name": "i.tar", "volumes": volumes}))
+            .contains("not at an absolute place"));
+        assert!(
+            refusal(|n| n["nodes"][0]["limits"] = json!({"groups": ["/etc/passwd"]})).contains("takes no processes")
+        );
         assert!(
             refusal(|n| n["nodes"][0]["ports"][0]["colour"] = json!(1)).contains("nodes[0]: unknown field `colour`")
         );

@@ -37,7 +37,7 @@ mod tests {
 
     fn refusal(body: Value) -> (String, String) {
         let error = Request::read(body).unwrap_err();
-        (error.name, error.message)
+        (error.name.to_string(), error.message)
     }
 
     #[test]

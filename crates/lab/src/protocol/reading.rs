@@ -1,6 +1,6 @@
 //! The definition of requests: the macro that lists them, and makes a type of each that is not defined elsewhere.
 
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 
 /// Lists the requests with their names, the variant of `Reply` that answers, and the words for it. One without a list
 /// of fields is described elsewhere.
@@ -80,10 +80,14 @@ pub(super) use request_type;
 pub(super) use requests;
 
 pub(super) fn malformed(why: &str) -> LabError {
-    LabError::new("MalformedRequest", why, "docs/reference/lab-protocol.md tells the form of a request")
+    LabError::new(ErrorName::MalformedRequest, why, "docs/reference/lab-protocol.md tells the form of a request")
 }
 
 pub(super) fn unknown_request(name: &str) -> LabError {
     let shown: String = name.chars().take(60).collect();
-    LabError::new("UnknownRequest", format!("there is no request {shown:?}"), "see docs/reference/lab-protocol.md")
+    LabError::new(
+        ErrorName::UnknownRequest,
+        format!("there is no request {shown:?}"),
+        "see docs/reference/lab-protocol.md",
+    )
 }

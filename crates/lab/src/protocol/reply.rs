@@ -5,11 +5,13 @@ use std::net::Ipv4Addr;
 
 use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{json, Map, Value};
 use twinnet_fabric::{DirectionConfig, PortCounters, TunnelConfig};
+use twinnet_packet::MacAddress;
 use twinnet_switch::control::ConnectionState;
-use twinnet_units::{Duration, Time};
+use twinnet_switch::{FollowedStep, GroupRow, MeterRow};
+use twinnet_units::{Duration, Rate, Time};
 
 use super::fields::PeerKind;
 use crate::network::NetworkSpec;
@@ -55,6 +57,12 @@ pub enum Reply {
     Now {
         /// The lab's time.
         now_ps: Time,
+    },
+    /// `events.next`.
+    #[schemars(title = "Next")]
+    Next {
+        /// The time of the next event.
+        next_ps: Option<Time>,
     },
     /// `spawn`.
     #[schemars(title = "Job")]
@@ -106,6 +114,20 @@ pub enum Reply {
     /// `flows.dump`.
     #[schemars(title = "Flows")]
     Flows(Vec<String>),
+    /// `learnt`.
+    #[schemars(title = "Learnt")]
+    Learnt(Vec<LearntRow>),
+    /// `groups`.
+    #[schemars(title = "Groups")]
+    Groups {
+        /// The groups, by number.
+        groups: Vec<GroupRow>,
+        /// The meters, by number.
+        meters: Vec<MeterRow>,
+    },
+    /// `follow`.
+    #[schemars(title = "Followed")]
+    Followed(FollowedFrame),
     /// `controller.attach`.
     #[schemars(title = "Ended")]
     Ended {
@@ -127,6 +149,9 @@ pub enum Reply {
     /// `links`.
     #[schemars(title = "Links")]
     Links(Vec<LinkRow>),
+    /// `links.counters`.
+    #[schemars(title = "LinkCounters")]
+    LinkCounters(LinkCounters),
     /// `ports`.
     #[schemars(title = "Ports")]
     Ports(Vec<PortRow>),
@@ -245,6 +270,40 @@ pub struct Passed {
     pub finished: Option<bool>,
 }
 
+/// An address that a switch has learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LearntRow {
+    /// The number of the port at which it was seen last.
+    pub port: u32,
+    /// The VLAN; 0: none.
+    pub vlan: u16,
+    /// The address.
+    #[schemars(with = "String")]
+    pub mac: MacAddress,
+    /// The time since it was seen.
+    pub age_ps: Duration,
+}
+
+/// What would become of a frame in a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FollowedFrame {
+    /// What would be done with it, in order.
+    pub steps: Vec<FollowedStep>,
+    /// Where it would leave.
+    pub outputs: Vec<FollowedOutput>,
+}
+
+/// A frame that would leave a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FollowedOutput {
+    /// The number of the port.
+    pub port: u32,
+    /// The queue of that port.
+    pub queue: u32,
+    /// The frame as it would leave, in hexadecimal.
+    pub frame: String,
+}
+
 /// A connection of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ControllerRow {
@@ -321,6 +380,50 @@ pub struct DirectionRow {
     pub config: Option<DirectionConfig>,
     /// The counters of the port.
     pub counters: PortCounters,
+}
+
+/// What changes often of links.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LinkCounters {
+    /// The name of each place of a row.
+    pub columns: Vec<&'static str>,
+    /// Two rows for each link: from `a` to `b`, and back.
+    #[serde(serialize_with = "in_columns")]
+    #[schemars(with = "Vec<Vec<u64>>")]
+    pub rows: Vec<DirectionRow>,
+}
+
+impl LinkCounters {
+    /// Those of all directions, in their order.
+    #[must_use]
+    pub fn of(rows: Vec<DirectionRow>) -> Self {
+        Self { columns: COLUMNS.iter().map(|(name, _)| *name).collect(), rows }
+    }
+}
+
+/// The name of a column, and where its value is.
+type Column = (&'static str, fn(&DirectionRow) -> u64);
+
+/// The columns of [`LinkCounters`], with what each has of a direction.
+const COLUMNS: [Column; 14] = [
+    ("up", |row| row.up.unwrap_or_default().into()),
+    ("lossy", |row| row.config.as_ref().is_some_and(|config| config.impair.is_lossy()).into()),
+    ("rate_bps", |row| row.config.as_ref().and_then(|config| config.rate_bps).map_or(0, Rate::as_bps)),
+    ("backlog_frames", |row| row.counters.backlog_frames),
+    ("link_bytes", |row| row.counters.sent.link_bytes),
+    ("wire_bytes", |row| row.counters.sent.wire_bytes),
+    ("marked", |row| row.counters.sent.marked),
+    ("dropped_overlimit", |row| row.counters.sent.dropped_overlimit),
+    ("dropped_early", |row| row.counters.sent.dropped_early),
+    ("dropped_unclassified", |row| row.counters.sent.dropped_unclassified),
+    ("dropped_down", |row| row.counters.sent.dropped_down),
+    ("dropped_oversize", |row| row.counters.sent.dropped_oversize),
+    ("dropped_unfragmentable", |row| row.counters.sent.dropped_unfragmentable),
+    ("lost", |row| row.counters.sent.lost),
+];
+
+fn in_columns<S: Serializer>(rows: &[DirectionRow], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows.iter().map(|row| COLUMNS.map(|(_, of)| of(row))))
 }
 
 /// A port.

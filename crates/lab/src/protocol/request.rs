@@ -12,7 +12,7 @@ use super::reading::{malformed, request_type, requests, unknown_request};
 use super::start_options::StartOptions;
 use super::VERSION;
 use crate::described::{self, Fields};
-use crate::error::LabError;
+use crate::error::{ErrorName, LabError};
 use crate::network::{LinkSet, Schedule};
 
 requests! {
@@ -57,9 +57,9 @@ requests! {
         host = "host": String,
         /// The program and its arguments.
         argv = "argv": Vec<String>,
-        /// The whole environment; that of the lab's owner when null.
+        /// The whole environment; when null that of the lab's owner, or that of the host's image.
         env = "env": Option<BTreeMap<String, String>>,
-        /// The working directory; that of the lab's owner when null.
+        /// The working directory; when null that of the lab's owner, or that of the host's image.
         cwd = "cwd": Option<String>,
         /// `true` if it has a terminal.
         terminal = "terminal": Option<bool>,
@@ -86,6 +86,24 @@ requests! {
 
     /// Lists the programs.
     "jobs" Jobs {} -> Jobs "array of `{\"job\", \"host\", \"argv\", \"pid\", \"state\", \"status\", \"signal\"}`";
+
+    /// Brings Python code of the user's along: apps of real hosts may name it then.
+    "code.bring" CodeBring {
+        /// `application` or `estimator`.
+        kind = "kind": String,
+        /// The name by which apps name it.
+        name = "name": String,
+        /// What messages and reports call it.
+        called = "called": String,
+        /// Where it is: `module:Class`.
+        of = "of": String,
+        /// The file of the module.
+        file = "file": String,
+        /// The text of that file; null: the module is imported.
+        source = "source": Option<String>,
+        /// Where Python looks for modules.
+        search = "search": Vec<String>,
+    } -> Done "`{}`; `OwnCodeFailed` when it cannot be run";
 
     /// Starts an app.
     "app.start" AppStart {
@@ -143,6 +161,37 @@ requests! {
         switch = "switch": String,
     } -> Flows "array of lines in `ovs-ofctl dump-flows` form";
 
+    /// Reports the addresses that a switch has learnt, as a switch without a controller and the action `normal` do.
+    "learnt" Learnt {
+        /// The switch.
+        switch = "switch": String,
+    } -> Learnt "array of `{\"port\": n, \"vlan\": n, \"mac\", \"age_ps\"}`";
+
+    /// Reports groups and meters with what they have counted.
+    "groups" Groups {
+        /// The switch.
+        switch = "switch": String,
+    } -> Groups "`{\"groups\": [{\"group\": n, \"kind\", \"frames\": n, \"bytes\": n, \"age_ps\", \
+        \"buckets\": [...]}], \"meters\": [{\"meter\": n, \"unit\": \"kbps\" or \"pktps\", ..., \"bands\": [...]}]}`";
+
+    /// Has a switch forget the addresses that it has learnt.
+    "learnt.forget" LearntForget {
+        /// The switch.
+        switch = "switch": String,
+    } -> Deleted "`{\"deleted\": n}`";
+
+    /// Says what would become of a frame in a switch, and why. Nothing is sent, counted or learnt; meters are taken to
+    /// let it pass.
+    "follow" Follow {
+        /// The switch.
+        switch = "switch": String,
+        /// The number of the port by which it comes in.
+        in_port = "in_port": u32,
+        /// The frame from the Ethernet header on, without FCS, in hexadecimal.
+        frame = "frame": String,
+    } -> Followed "`{\"steps\": [{\"kind\", \"number\": n or absent, \"text\": or absent}], \
+        \"outputs\": [{\"port\": n, \"queue\": n, \"frame\"}]}`; errors: `BadFrame`";
+
     /// Serves the connection of a controller until it ends. Descriptor: a connected stream socket. Wall clock only.
     "controller.attach" ControllerAttach {
         /// The switch.
@@ -196,6 +245,10 @@ requests! {
     /// Reports the links.
     "links" Links {} -> Links "array of `{\"link\": index, \"a\": node, \"b\": node, \"ab\": D, \"ba\": D}` with D = \
         `{\"port\", \"up\", \"config\", \"counters\"}`";
+
+    /// Reports what changes often of the links, in little space: of each direction a row, from `a` to `b` first.
+    "links.counters" LinksCounters {} -> LinkCounters "`{\"columns\": [name, ...], \"rows\": [[n, ...], ...]}`: \
+        `up` and `lossy` (1: yes), `rate_bps` (0: none), `backlog_frames`, and [counters](links.md#counters)";
 
     /// Reports the ports.
     "ports" Ports {} -> Ports "array of `{\"port\": name, \"counters\": {...}, \"classes\": [...]}`: \
@@ -270,6 +323,9 @@ requests! {
     /// Begins the fidelity record anew.
     "fidelity.reset" FidelityReset {} -> Done "`{}`";
 
+    /// Reports when something happens next on the virtual clock.
+    "events.next" EventsNext {} -> Next "`{\"next_ps\": n or null}`; null: nothing will by itself";
+
     /// Lets time pass on the virtual clock.
     "advance" Advance {
         /// Until then.
@@ -294,7 +350,7 @@ impl Request {
                 if let Some(other) = start.protocol.filter(|version| *version != VERSION) {
                     let message = format!("the client speaks version {other} of the lab protocol, the lab {VERSION}");
                     return Err(LabError::new(
-                        "ProtocolMismatch",
+                        ErrorName::ProtocolMismatch,
                         message,
                         "use the client that came with this twinnet",
                     ));
@@ -302,10 +358,10 @@ impl Request {
                 start.network.network().map(|_| ()).map_err(Clone::clone)
             }
             Self::AppStart(start) => {
-                start.app.validate().map_err(|error| LabError::new("BadApp", error.to_string(), ""))
+                start.app.validate().map_err(|error| LabError::new(ErrorName::BadApp, error.to_string(), ""))
             }
             Self::AppReports(wanted) if wanted.app.is_some() && wanted.apps.is_some() => {
-                Err(LabError::new("BadRequest", "app.report: app and apps are both given", "give one of both"))
+                Err(LabError::new(ErrorName::BadRequest, "app.report: app and apps are both given", "give one of both"))
             }
             Self::LinkSet(change) => change.name().map(|_| ()),
             Self::Schedule(planned) => planned.set.name().map(|_| ()),
@@ -316,6 +372,6 @@ impl Request {
     /// The refusal of a request that this part of a lab does not answer.
     #[must_use]
     pub fn refused(&self, remedy: &str) -> LabError {
-        LabError::new("UnknownRequest", format!("there is no request {:?} here", self.name()), remedy)
+        LabError::new(ErrorName::UnknownRequest, format!("there is no request {:?} here", self.name()), remedy)
     }
 }

@@ -26,7 +26,7 @@ use super::sockets::{ready, Kind, Sockets};
 use super::system;
 use super::usage::PublishedUsage;
 use super::waiting::{Next, Waiting};
-use crate::service::{LabError, Responder};
+use crate::service::{ErrorName, LabError, Responder};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::Histogram;
 
@@ -502,7 +502,7 @@ impl EventLoop {
     fn start(&mut self, host: usize, config: &AppConfig, at: Option<Time>, seed: Option<u64>, responder: Responder) {
         let Ok(app) = u32::try_from(self.apps.len() + 1) else {
             return responder.send(Err(LabError::new(
-                "TooManyApps",
+                ErrorName::TooManyApps,
                 "this lab has run 2^32 apps",
                 "start another lab",
             )));
@@ -551,7 +551,7 @@ impl EventLoop {
                     0 => "no app was started yet".to_owned(),
                     number => format!("apps are 1 to {number}"),
                 };
-                Err(LabError::new("UnknownApp", format!("there is no app {app}"), remedy))
+                Err(LabError::new(ErrorName::UnknownApp, format!("there is no app {app}"), remedy))
             }
         }
     }

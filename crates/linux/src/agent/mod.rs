@@ -32,7 +32,7 @@ use waiting::Waiting;
 
 pub use usage::AgentUsage;
 
-use crate::service::{Call, LabError, Service};
+use crate::service::{Call, ErrorName, LabError, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::scheduling::{take_short_turns, AGENT_THREAD_NAME};
@@ -169,7 +169,7 @@ fn refuse(command: Command) {
         return;
     };
     responder.send(Err(LabError::new(
-        "AgentEnded",
+        ErrorName::AgentEnded,
         "the agent that runs apps has ended",
         "stop the lab and start it anew",
     )));

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 
 /// Longest that a probe may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest answer of a probe, in bytes.
 const ANSWER_BYTES: u64 = 16 << 10;
 /// The answer that stands for a refusal begins with this.

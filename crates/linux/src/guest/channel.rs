@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use twinnet_lab::guest::ProgramOrder;
 
-use crate::process::programs::{Notice, Refusal};
+use crate::process::programs::Notice;
+use crate::service::LabError;
 
 /// `OUI Extended Ethertype` for experiments (IEEE 802, annex B).
 pub const ETHERTYPE: u16 = 0x88b5;
@@ -40,7 +41,7 @@ pub enum FromGuest {
     /// All hosts stand.
     Ready,
     /// They cannot be built.
-    Failed(Refusal),
+    Failed(LabError),
     /// Something about a program.
     Program(Notice),
 }

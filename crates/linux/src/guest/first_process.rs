@@ -5,6 +5,7 @@ mod building;
 mod jobs;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;
 use rustix::net::{socketpair, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use twinnet_lab::guest::Input;
 
 use super::channel::{frames, FromGuest, Incoming, Message, ToGuest, ETHERTYPE};
-use super::kernel::Given;
+use super::kernel::{Given, PROCESSOR};
 use crate::kernel::interface::{check, interface_index, set_option};
 use crate::kernel::netlink::Netlink;
 use crate::process::control::message::{self, Received};
@@ -22,11 +24,18 @@ use crate::process::programs::host::HostSetUp;
 use crate::process::programs::orders::{Order, ProgramOrder};
 use crate::process::programs::{names_of_hosts, zygote, Notice};
 use crate::process::start_up::{reap, reset_signals, set_title, signal_descriptor, waiting_signals};
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 use jobs::Jobs;
 
 /// Room for the frames of the channel that wait for this process.
 const CHANNEL_BUFFER_BYTES: i32 = 8 << 20;
+/// What `/proc/cpuinfo` says: the kernel's own tells of the machine, and of its kernel.
+const PROCESSOR_INFORMATION: (&str, &str) =
+    ("/run/cpuinfo", "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n\n");
+/// Hosts are built when the guest's clock shows a multiple of this, in seconds.
+const ROUND_S: i64 = 2;
+/// `_IO('R', 0x06)` of `linux/random.h`.
+const RNDCLEARPOOL: libc::Ioctl = 0x5206;
 /// The environment of programs that are given none: the same whoever started the lab.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
@@ -43,14 +52,18 @@ pub fn run(given: &Path) -> ! {
     set_title("twinnet: guest");
     let channel = building::read(given).and_then(|given| {
         building::furnish()?;
+        fs::write(PROCESSOR_INFORMATION.0, PROCESSOR_INFORMATION.1)
+            .map_err(|error| building::failed("writing what its processor is", &error))?;
         let channel = open_channel().map_err(|error| building::failed("opening the channel to the lab", &error))?;
+        wait_for_a_round_moment();
+        begin_random_numbers_anew().map_err(|error| building::failed("beginning its random numbers anew", &error))?;
         Ok((given, channel))
     });
     match channel {
         Ok((given, channel)) => {
             let served = building::hosts(&given.network).and_then(|hosts| serve(&channel, given, hosts));
             if let Err(error) = served {
-                say(&channel, &Message::Said(FromGuest::Failed(error.into())));
+                say(&channel, &Message::Said(FromGuest::Failed(error)));
             }
         }
         // Nobody hears it but who reads the console.
@@ -62,10 +75,32 @@ pub fn run(given: &Path) -> ! {
     }
 }
 
+/// Waits for the moment at which hosts are built. How long it took to get here depends on where the interpreter is and
+/// on the machine's processor; the hosts' timers, and so their frames, must not. Waiting takes no real time.
+fn wait_for_a_round_moment() {
+    let mut moment = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: plain system calls with valid arguments.
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut moment);
+        moment = libc::timespec { tv_sec: (moment.tv_sec / ROUND_S + 1) * ROUND_S, tv_nsec: 0 };
+        while libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const moment, std::ptr::null_mut())
+            == libc::EINTR
+        {}
+    }
+}
+
+/// Begins the kernel's random numbers anew from the seed of the lab. How many the boot has drawn depends on how the
+/// interpreter is started; those of the hosts must not.
+fn begin_random_numbers_anew() -> io::Result<()> {
+    let device = fs::File::open("/dev/urandom")?;
+    // SAFETY: a plain system call without an argument.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), RNDCLEARPOOL) }).map(drop)
+}
+
 /// The network card that leads to the lab: the guest's first.
 fn open_channel() -> io::Result<OwnedFd> {
     for scope in ["all", "default"] {
-        std::fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1")?;
+        fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1")?;
     }
     let index = interface_index("eth0")?;
     let mut netlink = Netlink::open()?;
@@ -168,6 +203,7 @@ impl Served<'_> {
                 Err(why) => return Err(building::failed("listening to the lab", &why)),
                 Ok(Some(Message::Bytes { job, bytes, .. })) => self.jobs.feed(job, &bytes),
                 Ok(Some(Message::Said(ToGuest::Signal { job, signal }))) => self.signal(job, signal),
+                Ok(Some(Message::Said(ToGuest::Resize { job, size }))) => self.jobs.resize(job, size),
                 Ok(Some(Message::Said(ToGuest::Start(program)))) => {
                     let job = program.job;
                     if let Err(error) = self.start(program) {
@@ -181,27 +217,31 @@ impl Served<'_> {
 
     fn refuse(&mut self, job: u64, error: LabError) {
         self.jobs.forget(job);
-        say(self.channel, &Message::Said(FromGuest::Program(Notice::Refused { job, error: error.into() })));
+        say(self.channel, &Message::Said(FromGuest::Program(Notice::Refused { job, error })));
     }
 
     fn start(&mut self, program: twinnet_lab::guest::Program) -> Result<(), LabError> {
         let job = program.job;
-        let failed =
-            |error: io::Error| LabError::new("ProgramNotStarted", format!("{:?}: {error}", program.argv.first()), "");
+        let failed = |error: io::Error| {
+            LabError::new(ErrorName::ProgramNotStarted, format!("{:?}: {error}", program.argv.first()), "")
+        };
         self.wake(&program.host).map_err(failed)?;
         let host = self.hosts.get(&program.host).and_then(|host| host.socket.as_ref());
-        let socket = host.ok_or_else(|| LabError::new("UnknownHost", "there is no such host in the guest", ""))?;
+        let socket =
+            host.ok_or_else(|| LabError::new(ErrorName::UnknownHost, "there is no such host in the guest", ""))?;
         let fixed = || ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut env = program.env.clone().unwrap_or_else(fixed);
+        env.entry(PROCESSOR.0.to_owned()).or_insert_with(|| PROCESSOR.1.to_owned());
         let folder = || self.folder.is_dir().then(|| self.folder.to_string_lossy().into_owned());
         let order = Order::Spawn(ProgramOrder {
             job,
             argv: program.argv.clone(),
-            env: Some(program.env.clone().unwrap_or_else(fixed)),
+            env: Some(env),
             cwd: program.cwd.clone().or_else(folder),
-            terminal: false,
+            terminal: matches!(program.input, Input::Terminal(_)),
             limit_ns: program.limit.map(|limit| limit.as_ps() / 1000),
         });
-        let theirs = self.jobs.open(job, &program.host, program.fed).map_err(failed)?;
+        let theirs = self.jobs.open(job, &program.host, program.input).map_err(failed)?;
         let text = serde_json::to_vec(&order).map_err(|error| failed(error.into()))?;
         let borrowed: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
         message::send(socket.as_fd(), &text, &borrowed).map_err(failed)
@@ -223,6 +263,9 @@ impl Served<'_> {
             network: host.network.try_clone()?,
             socket: theirs,
             hosts: self.names.try_clone()?,
+            processor: Some(PROCESSOR_INFORMATION.0),
+            image: None,
+            groups: Vec::new(),
         });
         host.socket = Some(ours);
         Ok(())
@@ -236,12 +279,12 @@ impl Served<'_> {
             Ok(Received::End) | Err(_) => return self.lose(name, None),
         };
         match notice {
-            Some(Notice::Failed { error }) => self.lose(name, Some(error.into())),
+            Some(Notice::Failed { error }) => self.lose(name, Some(error)),
             Some(notice @ Notice::Ended { job, .. }) => {
                 self.jobs.drain(job, |message| say(self.channel, &message));
                 say(self.channel, &Message::Said(FromGuest::Program(notice)));
             }
-            Some(Notice::Refused { job, error }) => self.refuse(job, error.into()),
+            Some(Notice::Refused { job, error }) => self.refuse(job, error),
             Some(notice) => say(self.channel, &Message::Said(FromGuest::Program(notice))),
             None => {}
         }
@@ -252,7 +295,8 @@ impl Served<'_> {
         if let Some(host) = self.hosts.get_mut(name) {
             host.socket = None;
         }
-        let why = why.unwrap_or_else(|| LabError::new("HostEnded", format!("the host {name:?} was killed"), ""));
+        let why =
+            why.unwrap_or_else(|| LabError::new(ErrorName::HostEnded, format!("the host {name:?} was killed"), ""));
         for job in self.jobs.of_host(name) {
             self.refuse(job, why.clone());
         }

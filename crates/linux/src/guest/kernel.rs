@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
@@ -14,21 +14,33 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use twinnet_lab::network::NetworkSpec;
 
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
-/// The names of a guest's files in its folder. They are short, and always the same: the kernel's command line is among
-/// the seeds of its random numbers, and is bounded.
+/// The names of a guest's files in its folder. They are short, for the kernel's command line is bounded.
 const CALENDAR: &str = "c";
 const CARDS: &str = "s";
 const INIT: &str = "i";
 const NETWORK: &str = "n";
-/// `COMMAND_LINE_SIZE` of User Mode Linux.
-const COMMAND_LINE_BYTES: usize = 4096;
+const INTERPRETER: &str = "p";
+/// The longest first line of a script that a kernel reads (`BINPRM_BUF_SIZE`), with room for what else is in it.
+const LONGEST_INTERPRETER: usize = 240;
+/// `COMMAND_LINE_SIZE` of User Mode Linux with our patches.
+const COMMAND_LINE_BYTES: usize = 16_384;
 /// Bytes of the console's end that are kept, to be looked through when a kernel ends.
 const CONSOLE_END: usize = 8192;
+/// The words of the kernel when it ends a program because its memory is full (`oom_kill.c`).
+const OUT_OF_MEMORY: &[u8] = b"Out of memory: Killed process";
+/// What keeps programs from using what only some processors have. The C library looks for libraries in a folder for
+/// each level of processors, which takes system calls, and so time; and it has routines for each. With this variable,
+/// glibc takes each machine for one of the second level (x86-64-v2).
+pub const PROCESSOR: (&str, &str) = (
+    "GLIBC_TUNABLES",
+    "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX_Fast_Unaligned_Load,-BMI2,-ERMS,-FSRM,-RTM",
+);
 /// The beginning of the names of folders.
 const FOLDER: &str = "twinnet-guest-";
 
@@ -57,6 +69,8 @@ pub struct GuestSettings {
     pub begins_s: u64,
     /// The longest that programs may compute without virtual time going on, in seconds of processor time.
     pub patience_s: f64,
+    /// The longest that the guest may have the turn without computing, in seconds of real time.
+    pub silence_s: f64,
     /// The virtual time that each reading of the clock takes, in nanoseconds.
     pub clock_reading_ns: u64,
     /// The virtual time that each system call takes, in nanoseconds.
@@ -67,7 +81,7 @@ pub struct GuestSettings {
 pub struct Kernel {
     /// A descriptor that becomes readable when it ends.
     pub ended: OwnedFd,
-    pid: i32,
+    pid: Pid,
     /// The listening sockets of the calendar and of the network cards.
     pub calendar: UnixListener,
     /// As above.
@@ -85,7 +99,11 @@ impl Kernel {
     /// # Errors
     /// `GuestNotStarted`, `TooManyInterfaces`.
     pub fn start(settings: &GuestSettings, network: &NetworkSpec, cards: usize) -> Result<Self, LabError> {
-        let folder = Folder::make().map_err(|error| not_started("making a folder for it", &error))?;
+        let folder = Folder::make_in(&std::env::temp_dir()).map_err(|error| {
+            let message =
+                format!("the guest's kernel: making a folder for it in {}: {error}", std::env::temp_dir().display());
+            LabError::new(ErrorName::GuestNotStarted, message, "make room there, or name another folder by TMPDIR")
+        })?;
         let place = folder.path.clone();
         let mut kernel = Self::start_in(&place, settings, network, cards)?;
         kernel.folder = Some(folder);
@@ -100,11 +118,17 @@ impl Kernel {
     ) -> Result<Self, LabError> {
         let failed = |what: &'static str| move |error: io::Error| not_started(what, &error);
         let here = std::env::current_dir().map_err(failed("finding the working directory"))?;
+        check_readable(&settings.python)?;
         let given = Given { network: network.clone(), folder: here };
         let given = serde_json::to_vec(&given).map_err(|error| not_started("writing its network", &error))?;
         fs::write(folder.join(NETWORK), given).map_err(failed("writing its network"))?;
         write_init(folder, settings).map_err(failed("writing its first program"))?;
-        let listen = |name| UnixListener::bind(folder.join(name)).map_err(failed("opening its sockets"));
+        // The path of a socket is bounded, and that of the folder may be too long for it: its descriptor never is.
+        let opened = File::open(folder).map_err(failed("opening its folder"))?;
+        let listen = |name| {
+            let path = format!("/proc/self/fd/{}/{name}", opened.as_raw_fd());
+            UnixListener::bind(path).map_err(failed("opening its sockets"))
+        };
         let (calendar, sockets) = (listen(CALENDAR)?, listen(CARDS)?);
         let (words, console) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|error| not_started("opening its console", &error))?;
@@ -134,14 +158,12 @@ impl Kernel {
         let keeper = keeper.map_err(failed("starting a thread for it"))?;
         let pid = told.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(|error| {
             let message = format!("{} cannot be started: {error}", settings.kernel.display());
-            LabError::new("GuestNotStarted", message, "make one with: twinnet kernel build")
+            LabError::new(ErrorName::GuestNotStarted, message, "make one with: twinnet kernel build")
         })?;
-        let pid = rustix::process::Pid::from_raw(pid as i32)
-            .ok_or_else(|| not_started("finding its process", &"it has no number"))?;
+        let pid = Pid::from_raw(pid as i32).ok_or_else(|| not_started("finding its process", &"it has no number"))?;
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
             .map_err(|error| not_started("watching its process", &error))?;
         let console = listen_to(words).map_err(failed("listening to its console"))?;
-        let pid = pid.as_raw_nonzero().get();
         Ok(Self { ended, pid, calendar, cards: sockets, console, folder: None, life: Some(life), keeper: Some(keeper) })
     }
 
@@ -152,18 +174,38 @@ impl Kernel {
 
     /// The processor time that the kernel and the programs in it have used so far. It is asked for seldom.
     pub fn processor_time(&self) -> Duration {
-        let (mut ticks, mut processes) = (0, vec![self.pid]);
-        while let Some(pid) = processes.pop() {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let mut ticks = 0;
+        for pid in self.processes() {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
             // Behind the name, which may hold anything, user and system time are the fields 12 and 13 (proc(5)).
             let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
             ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
-            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-            processes.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()));
         }
-        // SAFETY: a plain call.
-        let ticks_in_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
-        Duration::from_millis(ticks * 1000 / ticks_in_second)
+        of_ticks(ticks)
+    }
+
+    /// The kernel's process and those of the programs in it: each is asked for its children after it was given out.
+    pub fn processes(&self) -> impl Iterator<Item = Pid> {
+        let (mut given, mut known) = (None, vec![self.pid]);
+        std::iter::from_fn(move || {
+            if let Some(pid) = given.take() {
+                let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+                known.extend(children.split_whitespace().filter_map(|child| Pid::from_raw(child.parse().ok()?)));
+            }
+            let next = known.pop()?;
+            given = Some(next.as_raw_nonzero());
+            Some(next)
+        })
+    }
+
+    /// Returns `true` if its console told since this was last asked that it has ended a program for lack of memory.
+    pub fn has_ended_a_program(&self) -> bool {
+        let mut kept = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.make_contiguous().windows(OUT_OF_MEMORY.len()).any(|words| words == OUT_OF_MEMORY);
+        if found {
+            kept.clear();
+        }
+        found
     }
 
     /// The last lines of its console that tell of something, joined.
@@ -190,6 +232,13 @@ impl Drop for Kernel {
             let _ = keeper.join();
         }
     }
+}
+
+/// The time of so many of the kernel's ticks, in which it counts for programs.
+pub fn of_ticks(ticks: u64) -> Duration {
+    // SAFETY: a plain call.
+    let in_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
+    Duration::from_millis(ticks * 1000 / in_second)
 }
 
 /// Runs in the new process before it becomes the kernel: it dies with its owner, and leaves no core file.
@@ -245,10 +294,9 @@ struct Folder {
 }
 
 impl Folder {
-    fn make() -> io::Result<Self> {
+    fn make_in(all: &Path) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let all = std::env::temp_dir();
-        remove_orphans(&all);
+        remove_orphans(all);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = all.join(format!("{FOLDER}{}-{number}", std::process::id()));
@@ -256,12 +304,16 @@ impl Folder {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made?,
             }
-            let lock = File::open(&path)?;
-            rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-            // Another may have taken it for an orphan before it was locked.
-            if path.exists() {
+            // Another may take it for an orphan before it is locked: it is gone then, or about to go.
+            let lock = match File::open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            let locked = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+            if locked.is_ok() && path.exists() {
                 return Ok(Self { path, _lock: lock });
             }
+            locked.or_else(|error| if error == rustix::io::Errno::WOULDBLOCK { Ok(()) } else { Err(error) })?;
         }
     }
 }
@@ -290,7 +342,12 @@ fn remove_orphans(all: &Path) {
 fn write_init(folder: &Path, settings: &GuestSettings) -> io::Result<()> {
     use std::io::Write as _;
     let quoted = |path: &Path| serde_json::to_string(&path.to_string_lossy()).unwrap_or_default();
-    let (python, module) = (settings.python.display(), quoted(&settings.module));
+    let (mut python, module) = (settings.python.to_string_lossy().into_owned(), quoted(&settings.module));
+    if python.len() > LONGEST_INTERPRETER || python.contains(char::is_whitespace) {
+        // The first line of a script has no way to write such a path.
+        std::os::unix::fs::symlink(&settings.python, folder.join(INTERPRETER))?;
+        python = format!("/proc/self/cwd/{INTERPRETER}");
+    }
     let script = format!(
         "#!{python} -IS\nfrom importlib.machinery import ExtensionFileLoader, ModuleSpec\n\
          loader = ExtensionFileLoader('_core', {module})\n\
@@ -313,6 +370,10 @@ fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<St
     .flat_map(|words| words.split(' '))
     .map(str::to_owned)
     .collect();
+    // No host has a tunnel that nobody made (`tunl0`, `gre0`).
+    arguments.push("fb_tunnels=none".to_owned());
+    // What a kernel does not know goes into the environment of its first process.
+    arguments.push(format!("{}={}", PROCESSOR.0, PROCESSOR.1));
     arguments.push(format!("ttcost={}", settings.clock_reading_ns));
     arguments.push(format!("ttsyscall={}", settings.system_call_ns));
     arguments.push(format!("init=/proc/self/cwd/{INIT}"));
@@ -325,7 +386,11 @@ fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<St
         let each = format!("virtio_uml.device={CARDS}:1 ").len();
         let most = cards - (length - COMMAND_LINE_BYTES).div_ceil(each) - 1;
         let message = format!("{} interfaces of real hosts on the virtual clock; {most} are possible", cards - 1);
-        return Err(LabError::new("TooManyInterfaces", message, "make some hosts models: model=True (model: true)"));
+        return Err(LabError::new(
+            ErrorName::TooManyInterfaces,
+            message,
+            "make some hosts models: model=True (model: true)",
+        ));
     }
     Ok(arguments)
 }
@@ -348,12 +413,24 @@ fn memory_folder(bytes: u64) -> Result<PathBuf, LabError> {
                 temporary.display(),
                 bytes >> 20
             );
-            LabError::new("GuestNotStarted", message, "make room there, or give the guest less memory")
+            LabError::new(ErrorName::GuestNotStarted, message, "make room there, or give the guest less memory")
         })
 }
 
 fn not_started(what: &str, error: &dyn std::fmt::Display) -> LabError {
-    LabError::new("GuestNotStarted", format!("the guest's kernel: {what}: {error}"), "")
+    LabError::new(ErrorName::GuestNotStarted, format!("the guest's kernel: {what}: {error}"), "")
+}
+
+/// Refuses an interpreter that the guest, which reads files as this user, cannot start.
+fn check_readable(python: &Path) -> Result<(), LabError> {
+    rustix::fs::access(python, rustix::fs::Access::READ_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
+        let message = format!("the guest cannot read the interpreter {}: {error}", python.display());
+        LabError::new(
+            ErrorName::GuestNotStarted,
+            message,
+            "give this user the right to read it, or take another Python",
+        )
+    })
 }
 
 /// Refuses a kernel that is no file that can be executed.
@@ -363,7 +440,30 @@ fn not_started(what: &str, error: &dyn std::fmt::Display) -> LabError {
 pub fn check(kernel: &Path) -> Result<(), LabError> {
     if rustix::fs::access(kernel, rustix::fs::Access::EXEC_OK).is_err() || !kernel.is_file() {
         let message = format!("the guest's kernel {} is no program", kernel.display());
-        return Err(LabError::new("NoGuestKernel", message, "make one with: twinnet kernel build"));
+        return Err(LabError::new(ErrorName::NoGuestKernel, message, "make one with: twinnet kernel build"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Folder;
+
+    #[test]
+    fn folders_that_are_made_side_by_side_are_never_taken_for_orphans() {
+        let all = std::env::temp_dir().join(format!("twinnet-folders-{}", std::process::id()));
+        std::fs::create_dir(&all).expect("a folder");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let folder = Folder::make_in(&all).expect("a folder of its own");
+                        assert!(folder.path.is_dir());
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(&all).expect("the folder").count(), 0);
+        std::fs::remove_dir(&all).expect("it is empty");
+    }
 }

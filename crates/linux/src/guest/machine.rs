@@ -14,12 +14,16 @@ use twinnet_units::Time;
 use super::calendar::{self, Calendar};
 use super::channel::{frames, FromGuest, Incoming, Message, ToGuest};
 use super::kernel::{self, GuestSettings, Kernel};
+use super::placement::Placement;
 use super::port::{self, Port};
+use super::silence::Silence;
 use crate::process::programs::Notice;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// The time of one wait, after which the caller may look up.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// As above, between two looks at whether the caller was interrupted while the guest boots.
+const LOOK_UP: Duration = Duration::from_millis(50);
 /// The longest that the guest runs by itself, in nanoseconds of virtual time: so that one that never waits is seen. It
 /// is short, so that programs which compute for long and make some hundred system calls are known from those that
 /// never let time go on.
@@ -27,10 +31,16 @@ const LONGEST_RUN_NS: u64 = 100_000;
 /// The lab begins at a multiple of this, in nanoseconds of the guest's time. Programs take a monotonic clock below 1 s
 /// for one that was not set.
 const BEGINS_NS: u64 = 10_000_000_000;
+/// The processor time that is left to each program that runs, all of which may compute at one moment of virtual time:
+/// interpreters that start together, for example.
+const EACH_COMPUTES: Duration = Duration::from_millis(500);
 /// The real time in which a guest that is being made has to say something.
 const BOOT_PATIENCE: Duration = Duration::from_secs(60);
 /// Frames of the channel that are handed over at once: the guest's card has 256 buffers.
 const FRAMES_AT_ONCE: usize = 32;
+/// The last words of a program that the guest has ended.
+const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: run less at \
+    once, and keep large files out of it (what programs write stays in that memory)\n";
 /// The number of the channel's card; the hosts' interfaces follow.
 const CHANNEL: usize = 0;
 /// What is waited for beside the cards, which have their numbers.
@@ -45,6 +55,8 @@ pub struct Machine {
     ports: Vec<Port>,
     /// Cards that have something to tell.
     stirred: BTreeSet<usize>,
+    /// Those that have more to tell when the guest has run.
+    late: BTreeSet<usize>,
     epoll: OwnedFd,
     /// The guest's time at the lab's time zero, in nanoseconds.
     base: u64,
@@ -59,6 +71,7 @@ pub struct Machine {
     patience: Duration,
     /// The processor time of the guest when it was first looked at in this turn.
     computed: Option<Duration>,
+    silence: Silence,
     incoming: Incoming,
     to_guest: VecDeque<Vec<u8>>,
     news: Vec<News>,
@@ -66,6 +79,7 @@ pub struct Machine {
     /// Programs that run or are to.
     running: BTreeMap<u64, String>,
     failure: Option<LabError>,
+    placement: Placement,
     kernel: Kernel,
 }
 
@@ -78,11 +92,16 @@ enum Heard {
 }
 
 impl Machine {
-    /// Starts a guest with the real hosts of `network`, and lets it run until all stand.
+    /// Starts a guest with the real hosts of `network`, and lets it run until all stand. `interrupted` is asked now and
+    /// then, and `true` ends the guest.
     ///
     /// # Errors
-    /// `NoGuestKernel`, `GuestNotStarted`, `GuestEnded`, or what cannot be built.
-    pub fn boot(settings: &GuestSettings, network: &NetworkSpec) -> Result<Self, LabError> {
+    /// `NoGuestKernel`, `GuestNotStarted`, `GuestEnded`, `LabStopped`, or what cannot be built.
+    pub fn boot(
+        settings: &GuestSettings,
+        network: &NetworkSpec,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, LabError> {
         kernel::check(&settings.kernel)?;
         let attachments = network.attachments();
         let mut cards: VecDeque<(MacAddress, u16)> = VecDeque::from([(MacAddress([2, 0, 0, 0, 0, 0]), 1500)]);
@@ -90,9 +109,12 @@ impl Machine {
             let mtu = attachments.get(&(host.name.as_str(), port)).map_or(1500, |line| line.mtu);
             cards.push_back((host.ports[port].mac, u16::try_from(mtu).unwrap_or(u16::MAX)));
         }
+        let mut placement = Placement::new();
+        // What a thread starts begins where the thread is.
+        placement.join();
         let kernel = Kernel::start(settings, network, cards.len())?;
         let failed = |error: rustix::io::Errno| {
-            LabError::new("GuestNotStarted", format!("waiting for the guest's kernel: {error}"), "")
+            LabError::new(ErrorName::GuestNotStarted, format!("waiting for the guest's kernel: {error}"), "")
         };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         watch(&epoll, &kernel.ended, KERNEL_TAG).map_err(failed)?;
@@ -102,6 +124,7 @@ impl Machine {
             calendar: None,
             ports: Vec::with_capacity(cards.len()),
             stirred: BTreeSet::new(),
+            late: BTreeSet::new(),
             epoll,
             base: 0,
             waiting: false,
@@ -110,22 +133,37 @@ impl Machine {
             since: (Instant::now(), 0),
             patience: Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX),
             computed: None,
+            silence: Silence::new(Duration::try_from_secs_f64(settings.silence_s).unwrap_or(Duration::MAX)),
             incoming: Incoming::default(),
             to_guest: VecDeque::new(),
             news: Vec::new(),
             ready: false,
             running: BTreeMap::new(),
             failure: None,
+            placement,
             kernel,
         };
-        machine.set_up(&mut cards, settings)?;
+        machine.set_up(&mut cards, settings, interrupted)?;
+        machine.placement.leave();
         machine.kernel.forget_folder();
         Ok(machine)
     }
 
     /// Lets the guest run until its hosts stand, and on to the moment at which the lab begins.
-    fn set_up(&mut self, cards: &mut VecDeque<(MacAddress, u16)>, settings: &GuestSettings) -> Result<(), LabError> {
+    fn set_up(
+        &mut self,
+        cards: &mut VecDeque<(MacAddress, u16)>,
+        settings: &GuestSettings,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), LabError> {
+        let mut looked = Instant::now();
         loop {
+            if looked.elapsed() >= LOOK_UP {
+                looked = Instant::now();
+                if interrupted() {
+                    return Err(LabError::new(ErrorName::LabStopped, "the guest was not to start any more", ""));
+                }
+            }
             match self.hear(cards, settings)? {
                 Heard::Sends(card) => {
                     // What interfaces send while they are set up is no part of the lab.
@@ -156,7 +194,7 @@ impl Machine {
         if self.calendar.is_none() {
             return Err(self.fail("it has no calendar"));
         }
-        self.calendar.as_ref().ok_or_else(|| LabError::new("GuestEnded", "the guest has no calendar", ""))
+        self.calendar.as_ref().ok_or_else(|| LabError::new(ErrorName::GuestEnded, "the guest has no calendar", ""))
     }
 
     /// Gives the guest, which waits, the turn.
@@ -274,8 +312,7 @@ impl Machine {
                     }
                 }
                 Ok(Some(Message::Said(FromGuest::Ready))) => self.ready = true,
-                Ok(Some(Message::Said(FromGuest::Failed(refusal)))) => {
-                    let error = LabError::from(refusal);
+                Ok(Some(Message::Said(FromGuest::Failed(error)))) => {
                     self.failure = Some(error.clone());
                     return Err(error);
                 }
@@ -289,11 +326,16 @@ impl Machine {
             Notice::Started { job, pid } => self.news.push(News::Started { job, pid }),
             Notice::Refused { job, error } => {
                 self.running.remove(&job);
-                self.news.push(News::Refused { job, error: error.into() });
+                self.news.push(News::Refused { job, error });
             }
             Notice::Ended { job, outcome } => {
                 self.running.remove(&job);
                 let crate::process::programs::Outcome { status, signal, limit, elapsed_ns } = outcome;
+                let killed = signal == Some(libc::SIGKILL) || status == Some(128 + libc::SIGKILL);
+                if killed && self.kernel.has_ended_a_program() {
+                    let bytes = OUT_OF_MEMORY.as_bytes().to_vec();
+                    self.news.push(News::Wrote { job, stream: Stream::Error, bytes });
+                }
                 self.news.push(News::Ended { job, how: Ended { status, signal, limit, elapsed_ns } });
             }
             Notice::Failed { .. } | Notice::Stopped { .. } | Notice::Continued { .. } => {}
@@ -326,18 +368,28 @@ impl Machine {
     fn tell(&mut self, now: u64) -> io::Result<()> {
         let Some(calendar) = &self.calendar else { return Ok(()) };
         calendar.set(now);
+        self.silence.ends();
+        self.stirred.append(&mut self.late);
         for card in std::mem::take(&mut self.stirred) {
             let port = &mut self.ports[card];
             if !port.tell()? {
                 continue;
             }
+            if port.has_more_to_tell() {
+                self.late.insert(card);
+            }
             let Some(calls) = port.calls() else { continue };
             loop {
                 let mut watched = [PollFd::new(calls, PollFlags::IN), PollFd::new(calendar.socket(), PollFlags::IN)];
-                rustix::event::poll(&mut watched, None).or_else(|error| match error {
+                let heard = rustix::event::poll(&mut watched, Some(&LOOK)).or_else(|error| match error {
                     rustix::io::Errno::INTR => Ok(0),
                     error => Err(error),
                 })?;
+                if heard == 0 && self.silence.is_over(self.kernel.processor_time()) {
+                    // Whoever makes an error of this takes that one.
+                    self.failure = Some(self.silence.error());
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
                 if !watched[1].revents().is_empty() && calendar.hear()? == calendar::Said::Gone {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
@@ -354,6 +406,7 @@ impl Machine {
     fn goes_on(&mut self, now: u64) {
         self.since = (Instant::now(), now);
         self.computed = None;
+        self.silence.ends();
     }
 
     /// Fails when the guest has had the turn for too long: by the time that it computed, so that one which gets no
@@ -364,19 +417,27 @@ impl Machine {
             return if patient { Ok(()) } else { Err(self.fail("it does not get its hosts to stand")) };
         }
         let now = self.kernel.processor_time();
-        if now.saturating_sub(*self.computed.get_or_insert(now)) < self.patience {
+        if self.silence.is_over(now) {
+            let error = self.silence.error();
+            self.failure = Some(error.clone());
+            return Err(error);
+        }
+        let programs = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
+        let patience = self.patience.max(EACH_COMPUTES.saturating_mul(programs));
+        if now.saturating_sub(*self.computed.get_or_insert(now)) < patience {
             return Ok(());
         }
         let at = Time::from_ps((self.since.1 - self.base) * 1000).as_secs_f64();
-        let programs: Vec<&str> = self.running.values().map(String::as_str).take(8).collect();
+        // Those that began last come first: one of them it is most often.
+        let programs: Vec<&str> = self.running.values().rev().map(String::as_str).take(8).collect();
         let message = format!(
             "a program computes without end: time stands at {at:.6} s for {:.1} s of a processor; these run: {}",
-            self.patience.as_secs_f64(),
+            patience.as_secs_f64(),
             programs.join(", ")
         );
         let remedy = "on the virtual clock computing takes no time, so a program that waits must sleep or wait for \
                       something: look for one that asks again and again, or use the wall clock";
-        let error = LabError::new("ProgramSpins", message, remedy);
+        let error = LabError::new(ErrorName::ProgramSpins, message, remedy);
         self.failure = Some(error.clone());
         Err(error)
     }
@@ -394,7 +455,7 @@ impl Machine {
         let parts: Vec<&str> = [why, words.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
         let remedy = if words.contains("emory") { "give the guest more memory, or run less in it" } else { "" };
         let message = format!("the guest's kernel has ended: {}", parts.join(": "));
-        let error = LabError::new("GuestEnded", message, remedy);
+        let error = LabError::new(ErrorName::GuestEnded, message, remedy);
         self.failure = Some(error.clone());
         error
     }
@@ -427,6 +488,17 @@ impl Guest for Machine {
         self.lab_time(self.limit)
     }
 
+    fn begins(&mut self) {
+        self.placement.join();
+        if self.placement.is_due() {
+            self.placement.look(self.kernel.processor_time(), self.kernel.processes());
+        }
+    }
+
+    fn rests(&mut self) {
+        self.placement.leave();
+    }
+
     fn resume(&mut self, at: Time, until: Time) -> Result<Turn, LabError> {
         self.alive()?;
         let until = self.guest_time(until);
@@ -455,7 +527,7 @@ impl Guest for Machine {
                     }
                     return Ok(Turn::Sends { port: card - 1, at: self.lab_time(now) });
                 }
-                Heard::Waits if self.to_guest.is_empty() => return Ok(Turn::Waits),
+                Heard::Waits if self.to_guest.is_empty() && self.late.is_empty() => return Ok(Turn::Waits),
                 Heard::Waits => {
                     self.hand_over().and_then(|()| self.tell(self.limit)).map_err(|error| self.broke(&error))?;
                     return Ok(Turn::Waits);

@@ -10,8 +10,10 @@ mod channel;
 mod first_process;
 mod kernel;
 mod machine;
+mod placement;
 mod port;
 mod rings;
+mod silence;
 
 pub use first_process::run as run_first_process;
 pub use kernel::GuestSettings;

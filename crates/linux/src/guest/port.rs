@@ -322,14 +322,20 @@ impl Port {
                 add(VRING_CALL, &(index as u64).to_ne_bytes());
             }
         }
-        if std::mem::take(&mut self.changed) {
-            add(CONFIG_CHANGED, &0_u64.to_ne_bytes());
-        }
         if packet.is_empty() {
-            return Ok(false);
+            if !std::mem::take(&mut self.changed) {
+                return Ok(false);
+            }
+            packet = message(CONFIG_CHANGED, VERSION | WANTS_REPLY, &0_u64.to_ne_bytes());
         }
         send(calls, &packet)?;
         Ok(true)
+    }
+
+    /// The guest is to be told of its link once it has run: its driver looks at that only at an interrupt that no queue
+    /// has a part in.
+    pub fn has_more_to_tell(&self) -> bool {
+        self.changed
     }
 
     /// The way of our own requests, on which the guest answers them.

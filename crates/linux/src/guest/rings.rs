@@ -270,11 +270,26 @@ mod tests {
     const GIVEN_BACK: u64 = AT + 0x200;
     const DATA: u64 = AT + 0x300;
 
-    /// A driver's memory with a queue of four entries.
-    fn queue() -> (Memory, Ring) {
+    #[cfg(not(miri))]
+    fn memory() -> Memory {
         let file = rustix::fs::memfd_create("rings", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&file, 0x2000).unwrap();
-        let memory = Memory::map(&file, AT, 0x1000, 0x1000).unwrap();
+        Memory::map(&file, AT, 0x1000, 0x1000).unwrap()
+    }
+
+    /// The same without a file, which Miri does not map.
+    #[cfg(miri)]
+    fn memory() -> Memory {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping; the result is checked.
+        let place = unsafe { libc::mmap(std::ptr::null_mut(), 0x2000, protection, flags, -1, 0) };
+        assert_ne!(place, libc::MAP_FAILED);
+        Memory { place: place.cast(), mapped: 0x2000, offset: 0x1000, address: AT, length: 0x1000 }
+    }
+
+    /// A driver's memory with a queue of four entries.
+    fn queue() -> (Memory, Ring) {
+        let memory = memory();
         let mut ring = Ring { size: 4, ..Ring::default() };
         ring.place(TABLE, OFFERED, GIVEN_BACK);
         (memory, ring)

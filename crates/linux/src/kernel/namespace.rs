@@ -18,7 +18,7 @@ use crate::kernel::interface::{
 };
 use crate::kernel::netlink::{LinkSettings, Netlink, Pair, LOOPBACK};
 use crate::kernel::open_vswitch;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Threads that build at the same time: two are a quarter faster than one on two cores; the kernel does most of the
 /// work under few locks, so more gain little.
@@ -94,15 +94,34 @@ pub fn build(network: &NetworkSpec, wanted: Option<InterfaceKind>) -> Result<Bui
         }
     };
     let (tasks, next_index) = prepare(network, kind)?;
-    let attachments = network.attachments();
+    let (mut hosts, mut interfaces) = (Vec::new(), Vec::new());
+    for share in built_side_by_side(tasks, &plan, &network.attachments()) {
+        for (host, its_interfaces) in share? {
+            hosts.push(host);
+            interfaces.extend(its_interfaces);
+        }
+    }
+    if let Some(instance) = open_vswitch::Instance::of(network) {
+        let (host, its_interfaces) = build_instance(&instance, kind, next_index, &plan)?;
+        hosts.push(host);
+        interfaces.extend(its_interfaces);
+    }
+    Ok(Built { hosts, interfaces, kind })
+}
+
+/// Builds the hosts by several threads, each of which does a share of the `tasks`; the shares are in their order.
+fn built_side_by_side(
+    tasks: Vec<Task<'_>>,
+    plan: &Plan,
+    attachments: &Attachments<'_>,
+) -> Vec<Result<Vec<BuiltHost>, LabError>> {
     let ipv6 = Path::new("/proc/sys/net/ipv6").exists();
     let mut shares: Vec<Vec<Task<'_>>> = (0..BUILDERS).map(|_| Vec::new()).collect();
     let share_length = tasks.len().div_ceil(BUILDERS).max(1);
     for (index, task) in tasks.into_iter().enumerate() {
         shares[index / share_length].push(task);
     }
-    let (plan, attachments) = (&plan, &attachments);
-    let built: Vec<Result<Vec<BuiltHost>, LabError>> = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let builders: Vec<_> = shares
             .into_iter()
             .filter(|share| !share.is_empty())
@@ -118,23 +137,12 @@ pub fn build(network: &NetworkSpec, wanted: Option<InterfaceKind>) -> Result<Bui
         builders
             .into_iter()
             .map(|builder| {
-                builder.join().unwrap_or_else(|_| Err(LabError::new("Internal", "a builder of hosts panicked", "")))
+                builder
+                    .join()
+                    .unwrap_or_else(|_| Err(LabError::new(ErrorName::Internal, "a builder of hosts panicked", "")))
             })
             .collect()
-    });
-    let (mut hosts, mut interfaces) = (Vec::new(), Vec::new());
-    for share in built {
-        for (host, its_interfaces) in share? {
-            hosts.push(host);
-            interfaces.extend(its_interfaces);
-        }
-    }
-    if let Some(instance) = open_vswitch::Instance::of(network) {
-        let (host, its_interfaces) = build_instance(&instance, kind, next_index, plan)?;
-        hosts.push(host);
-        interfaces.extend(its_interfaces);
-    }
-    Ok(Built { hosts, interfaces, kind })
+    })
 }
 
 /// Builds the namespace of the lab's Open vSwitch, in a thread of its own: the thread stands in it afterwards.
@@ -151,7 +159,9 @@ fn build_instance(
     let mut lab_netlink = Netlink::open().map_err(|error| refusal("", "opening a netlink socket", &error))?;
     let built = std::thread::scope(|scope| {
         let build = scope.spawn(|| build_host(task, plan, &attachments, false, &mut lab_netlink));
-        build.join().unwrap_or_else(|_| Err(LabError::new("Internal", "the builder of Open vSwitch panicked", "")))
+        build
+            .join()
+            .unwrap_or_else(|_| Err(LabError::new(ErrorName::Internal, "the builder of Open vSwitch panicked", "")))
     });
     let (host, interfaces) = built?;
     Ok((host, instance.as_ports_of_switches(interfaces)))
@@ -196,22 +206,8 @@ fn build_host(
 ) -> Result<BuiltHost, LabError> {
     let Task { node, host, packet_sockets, silent } = task;
     let name = host.name.as_str();
-    let failed = |what: &'static str| move |error: io::Error| refusal(name, what, &error);
-    // SAFETY: only the network namespace of this thread changes; no descriptor table or memory is unshared.
-    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
-        .map_err(|error| refusal(name, "creating its network namespace", &error.into()))?;
-    let network = own_network_namespace().map_err(failed("opening its network namespace"))?;
-    if silent {
-        silence_own_ipv6();
-    }
-    if ipv6 {
-        // No router on our networks advertises anything; without this every interface would solicit one, for ever.
-        fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")
-            .map_err(failed("turning off router solicitations"))?;
-    }
-    fs::write("/proc/sys/net/ipv4/tcp_orphan_retries", ORPHAN_RETRIES)
-        .map_err(failed("limiting the life of connections that nobody holds"))?;
-    let mut netlink = Netlink::open().map_err(failed("opening a netlink socket"))?;
+    let network = enter_new_namespace(name, silent, ipv6)?;
+    let mut netlink = Netlink::open().map_err(|error| refusal(name, "opening a netlink socket", &error))?;
     netlink.up(LOOPBACK, "lo");
     let mut packet_sockets = packet_sockets.into_iter();
     let mut interfaces = Vec::with_capacity(host.ports.len());
@@ -225,7 +221,7 @@ fn build_host(
             tunnel: None,
         });
         let Attachment { mtu, rate, .. } = attachment;
-        let mut settings =
+        let settings =
             LinkSettings { mac: Some(spec.mac), mtu, transmit_queue_frames: transmit_queue_frames(rate, mtu), ipv6 };
         let (fd, index, kind) = match plan {
             Plan::Tap => {
@@ -236,25 +232,14 @@ fn build_host(
             Plan::Packet { lab } => {
                 let (socket, peer_index) = packet_sockets
                     .next()
-                    .ok_or_else(|| LabError::new("Internal", "a port has no packet socket", ""))?;
+                    .ok_or_else(|| LabError::new(ErrorName::Internal, "a port has no packet socket", ""))?;
                 let index = FIRST_INDEX + u32::try_from(port).unwrap_or(0);
                 let peer_name = format!("v{peer_index}");
-                netlink.create_pair(&Pair {
-                    name: &spec.name,
-                    index,
-                    peer_name: &peer_name,
-                    peer_index,
-                    peer_namespace: lab,
-                    mtu,
-                });
-                netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))?;
-                let host_settings = settings.clone();
-                settings.mac = None;
-                lab_netlink.configure(peer_index, &peer_name, &settings);
-                lab_netlink.up(peer_index, &peer_name);
-                lab_netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))?;
-                settings = host_settings;
-                bind_packet_socket(&socket, peer_index).map_err(failed("binding a packet socket"))?;
+                let (peer_namespace, peer_name) = (lab, peer_name.as_str());
+                let pair = Pair { name: &spec.name, index, peer_name, peer_index, peer_namespace, mtu };
+                join_to_fabric(name, &pair, &settings, &mut netlink, lab_netlink)?;
+                bind_packet_socket(&socket, peer_index)
+                    .map_err(|error| refusal(name, "binding a packet socket", &error))?;
                 (socket, index, InterfaceKind::Packet)
             }
         };
@@ -275,19 +260,10 @@ fn build_host(
         if rate.is_some() {
             netlink.limit_segments(index, &spec.name, most_segments(rate, mtu));
         }
-        let vnet_header_bytes = VNET_HEADER_BYTES;
-        interfaces.push(HostInterface {
-            node,
-            port,
-            kind,
-            fd,
-            vnet_header_bytes,
-            mtu,
-            index,
-            routing: None,
-            whole_frames: false,
-            watch: None,
-        });
+        let (vnet_header_bytes, routing, whole_frames, watch) = (VNET_HEADER_BYTES, None, false, None);
+        let interface =
+            HostInterface { node, port, kind, fd, vnet_header_bytes, mtu, index, routing, whole_frames, watch };
+        interfaces.push(interface);
     }
     for route in &host.routes {
         netlink.add_route(route.to, route.via);
@@ -305,13 +281,48 @@ fn build_host(
     Ok((HostNamespace { node, name: name.to_owned(), network }, interfaces))
 }
 
+/// Moves the calling thread into a new network namespace for the host `name`, with what every host's has.
+fn enter_new_namespace(name: &str, silent: bool, ipv6: bool) -> Result<OwnedFd, LabError> {
+    let failed = |what: &'static str| move |error: io::Error| refusal(name, what, &error);
+    // SAFETY: only the network namespace of this thread changes; no descriptor table or memory is unshared.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
+        .map_err(|error| refusal(name, "creating its network namespace", &error.into()))?;
+    let network = own_network_namespace().map_err(failed("opening its network namespace"))?;
+    if silent {
+        silence_own_ipv6();
+    }
+    if ipv6 {
+        // No router on our networks advertises anything; without this every interface would solicit one, for ever.
+        fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")
+            .map_err(failed("turning off router solicitations"))?;
+    }
+    fs::write("/proc/sys/net/ipv4/tcp_orphan_retries", ORPHAN_RETRIES)
+        .map_err(failed("limiting the life of connections that nobody holds"))?;
+    Ok(network)
+}
+
+/// Creates the `pair` of an interface of the host `name` and the lab's own end, and sets that up.
+fn join_to_fabric(
+    name: &str,
+    pair: &Pair<'_>,
+    settings: &LinkSettings,
+    netlink: &mut Netlink,
+    lab_netlink: &mut Netlink,
+) -> Result<(), LabError> {
+    netlink.create_pair(pair);
+    netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))?;
+    lab_netlink.configure(pair.peer_index, pair.peer_name, &LinkSettings { mac: None, ..settings.clone() });
+    lab_netlink.up(pair.peer_index, pair.peer_name);
+    lab_netlink.commit().map_err(|(what, error)| refusal(name, &what, &error))
+}
+
 /// Sets the kernel parameters of the namespace that the calling thread stands in.
 pub(crate) fn set_parameters(host: &HostSpec, ipv6: bool) -> Result<(), LabError> {
     let set = |path: &str, value: &str| {
         fs::write(path, value).map_err(|error| {
             let message = format!("host {:?}: setting {path} to {value:?}: {error}", host.name);
             LabError::new(
-                "ParameterRefused",
+                ErrorName::ParameterRefused,
                 message,
                 "see whether the kernel has this parameter, knows this value, and lets a user namespace set it",
             )
@@ -390,7 +401,7 @@ fn refusal(host: &str, what: &str, error: &io::Error) -> LabError {
         _ => "",
     };
     let place = if host.is_empty() { String::new() } else { format!("host {host:?}: ") };
-    LabError::new("HostNotBuilt", format!("{place}{what}: {error}"), remedy)
+    LabError::new(ErrorName::HostNotBuilt, format!("{place}{what}: {error}"), remedy)
 }
 
 #[cfg(test)]

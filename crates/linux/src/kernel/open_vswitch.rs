@@ -14,7 +14,7 @@ use twinnet_lab::outside::Datapath;
 use twinnet_packet::Framing;
 
 use crate::kernel::interface::HostInterface;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// The name under which programs are started in the place of Open vSwitch. No node can have it.
 pub const HOST: &str = ".ovs";
@@ -75,6 +75,8 @@ impl Instance {
             ports,
             routes: Vec::new(),
             sysctls: std::collections::BTreeMap::new(),
+            image: None,
+            limits: None,
         };
         any.then_some(Self { host, places })
     }
@@ -109,7 +111,7 @@ pub fn mount_directory() -> Result<(), LabError> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("ovs", Path::new(DIRECTORY), "tmpfs", flags, Some(c"mode=0755,size=256m")).map_err(|error| {
         let message = format!("mounting a directory for Open vSwitch over {DIRECTORY}: {error}");
-        LabError::new("HostNotReady", message, "run `twinnet doctor` to see what this machine permits")
+        LabError::new(ErrorName::HostNotReady, message, "run `twinnet doctor` to see what this machine permits")
     })
 }
 

@@ -16,7 +16,7 @@ use crate::kernel::interface::{
     bind_packet_socket, check, interface_index, interface_request, open_packet_socket, set_option, HostInterface,
     InterfaceKind, VNET_HEADER_BYTES,
 };
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Bytes of `struct nlmsghdr`, and of `struct ifinfomsg`, which follows it.
 const MESSAGE_HEADER_BYTES: usize = 16;
@@ -44,7 +44,11 @@ pub struct OpenInterface {
 pub fn open(name: &str) -> Result<OpenInterface, LabError> {
     let unknown = |error: &io::Error| {
         let message = format!("the interface {name:?} cannot be found: {error}; there are {}", names_of_interfaces());
-        LabError::new("NoSuchInterface", message, "an interface is looked for in the network namespace of the program")
+        LabError::new(
+            ErrorName::NoSuchInterface,
+            message,
+            "an interface is looked for in the network namespace of the program",
+        )
     };
     let index = interface_index(name).map_err(|error| unknown(&error))?;
     let packet = open_packet_socket().map_err(|error| refused(name, &error))?;
@@ -54,7 +58,11 @@ pub fn open(name: &str) -> Result<OpenInterface, LabError> {
     let family = unsafe { hardware.ifr_ifru.ifru_hwaddr.sa_family };
     if family != libc::ARPHRD_ETHER {
         let message = format!("the interface {name:?} is not Ethernet (its hardware type is {family})");
-        return Err(LabError::new("NotEthernet", message, "links carry Ethernet frames; choose an Ethernet interface"));
+        return Err(LabError::new(
+            ErrorName::NotEthernet,
+            message,
+            "links carry Ethernet frames; choose an Ethernet interface",
+        ));
     }
     let mtu = ask(&packet, name, libc::SIOCGIFMTU as libc::c_ulong).map_err(|error| unknown(&error))?;
     // SAFETY: the kernel has filled this member of the union.
@@ -69,7 +77,11 @@ fn refused(name: &str, error: &io::Error) -> LabError {
     } else {
         "see `twinnet doctor`"
     };
-    LabError::new("PacketSocketRefused", format!("opening a packet socket for the interface {name:?}: {error}"), remedy)
+    LabError::new(
+        ErrorName::PacketSocketRefused,
+        format!("opening a packet socket for the interface {name:?}: {error}"),
+        remedy,
+    )
 }
 
 fn names_of_interfaces() -> String {
@@ -147,7 +159,7 @@ pub fn take(network: &NetworkSpec, mut offers: Vec<Offer>) -> Result<Vec<HostInt
         let Some(found) = offers.iter().position(|offer| offer.node == described.name) else {
             let message = format!("the interface {:?} was not offered to the lab", described.interface);
             let remedy = "its owner opens it and passes it with interface.offer before it sends start";
-            return Err(LabError::new("InterfaceNotOffered", message, remedy));
+            return Err(LabError::new(ErrorName::InterfaceNotOffered, message, remedy));
         };
         let OpenInterface { packet, watch, index, mtu } = offers.swap_remove(found).open;
         let link = attachments.get(&(described.name.as_str(), 0)).map_or(mtu, |link| link.mtu);
@@ -160,11 +172,11 @@ pub fn take(network: &NetworkSpec, mut offers: Vec<Offer>) -> Result<Vec<HostInt
                 "give the link mtu={mtu}, or the interface more (ip link set {} mtu {link})",
                 described.interface
             );
-            return Err(LabError::new("MtuTooLarge", message, remedy));
+            return Err(LabError::new(ErrorName::MtuTooLarge, message, remedy));
         }
         begin(&packet, index).map_err(|error| {
             let message = format!("listening at the interface {:?}: {error}", described.interface);
-            LabError::new("InterfaceFailed", message, "see that it still exists")
+            LabError::new(ErrorName::InterfaceFailed, message, "see that it still exists")
         })?;
         taken.push(HostInterface {
             node,

@@ -23,11 +23,11 @@ use crate::kernel::open_vswitch;
 use crate::kernel::real_interface::{self, Offer};
 use crate::process::control::{Control, Incident, Next};
 use crate::process::programs::{zygote, Keeper};
-use crate::service::{Call, LabError, Responder, Service};
+use crate::service::{BringCode, Call, ErrorName, LabError, Responder, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::model_apps::{self, Share};
-pub use names::{find as find_labs, open as open_lab, Labs, Stranger};
+pub use names::{claim as claim_lab, find as find_labs, open as open_lab, Labs, Stranger};
 pub use spawn::{spawn_lab, LabHandle};
 
 /// Makes the fabric's loop of a network: its interfaces, its clock and the `options` of the request are given.
@@ -43,6 +43,8 @@ pub struct Factories {
     pub fabric: Box<FabricFactory>,
     /// Makes the agent.
     pub agent: Box<AgentFactory>,
+    /// Makes code of the user's known to the apps of this process.
+    pub bring: Box<BringCode>,
 }
 
 /// Time that parts have to put away what they hold when the lab is stopped.
@@ -89,7 +91,7 @@ struct Lab {
 pub fn check_fresh(descriptors: [i32; 2]) -> Result<(), LabError> {
     let refuse = |what: String| {
         let remedy = "a lab is started by Network.emulate or twinnet lab: nothing else calls this";
-        Err(LabError::new("NotALabProcess", what, remedy))
+        Err(LabError::new(ErrorName::NotALabProcess, what, remedy))
     };
     let pid = std::process::id();
     if pid != 1 {
@@ -199,6 +201,13 @@ impl Lab {
         let request = match request {
             Request::Start(asked) => return self.start(*asked, responder),
             Request::InterfaceOffer(asked) => return responder.send(self.offer(*asked, descriptors)),
+            Request::CodeBring(asked) => {
+                // In a thread, as `start`: what it imports may take long, and others are answered meanwhile.
+                let lab = Arc::clone(self);
+                let run = move || responder.send((lab.factories.bring)(&asked).map(|()| Reply::Done {}));
+                let _ = std::thread::Builder::new().name("importer".to_owned()).spawn(run);
+                return;
+            }
             request => request,
         };
         let mut stage = self.lock();
@@ -208,7 +217,7 @@ impl Lab {
             Stage::Waiting | Stage::Building => {
                 let message = format!("{:?} needs a network, and none has been started", request.name());
                 return responder.send(Err(LabError::new(
-                    "NotStarted",
+                    ErrorName::NotStarted,
                     message,
                     "send `start` with a network first, and await its reply",
                 )));
@@ -227,7 +236,7 @@ impl Lab {
                 let host = &asked.host;
                 let message = format!("{host:?} is a model host, which lives in the fabric: it runs apps, no programs");
                 let remedy = "use an app, or make it a real host";
-                return responder.send(Err(LabError::new("ModelHost", message, remedy)));
+                return responder.send(Err(LabError::new(ErrorName::ModelHost, message, remedy)));
             }
             Request::Spawn(_) | Request::Wait(_) | Request::Signal(_) | Request::Jobs(_) => {
                 Arc::clone(&running.programs) as Arc<dyn Service>
@@ -281,7 +290,7 @@ impl Lab {
             Stage::Failed(error) => return Err(error.clone()),
             _ => {
                 let message = "this lab has a network already";
-                return Err(LabError::new("AlreadyStarted", message, "offer interfaces before start"));
+                return Err(LabError::new(ErrorName::AlreadyStarted, message, "offer interfaces before start"));
             }
         }
         let offer = Offer::of(asked, descriptors)?;
@@ -294,7 +303,7 @@ impl Lab {
         let refusal = match &*stage {
             Stage::Waiting => None,
             Stage::Failed(error) => Some(error.clone()),
-            _ => Some(LabError::new("AlreadyStarted", "this lab has a network already", "start another lab")),
+            _ => Some(LabError::new(ErrorName::AlreadyStarted, "this lab has a network already", "start another lab")),
         };
         if let Some(error) = refusal {
             return responder.send(Err(error));
@@ -355,7 +364,7 @@ impl Lab {
         built.interfaces.extend(real_interface::take(network, offers)?);
         let count = built.hosts.iter().filter(|host| host.name != open_vswitch::HOST).count();
         let lacking = |error: std::io::Error| {
-            LabError::new("LabNotStarted", error.to_string(), "raise the limit of open files (ulimit -n)")
+            LabError::new(ErrorName::LabNotStarted, error.to_string(), "raise the limit of open files (ulimit -n)")
         };
         let mut for_agent = Vec::with_capacity(count);
         for host in built.hosts.iter().filter(|host| host.name != open_vswitch::HOST) {
@@ -379,7 +388,7 @@ impl Lab {
 
     /// Lets the parts put away what they hold (captures that are being written), for a limited time.
     fn put_away(&self) {
-        let stopped = LabError::new("LabStopped", "the lab was stopped", "");
+        let stopped = LabError::new(ErrorName::LabStopped, "the lab was stopped", "");
         let stage = std::mem::replace(&mut *self.lock(), Stage::Failed(stopped));
         let (done, is_done) = std::sync::mpsc::channel();
         let tidy = std::thread::Builder::new().spawn(move || {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Longest name of a lab.
 const LONGEST_NAME: usize = 40;
@@ -139,7 +139,7 @@ pub fn open(name: &str) -> Result<OwnedFd, LabError> {
     check(name)?;
     let found = find(Some(name)).map_err(|error| {
         LabError::new(
-            "NotAvailable",
+            ErrorName::NotAvailable,
             format!("lab {name:?} cannot be looked for: {error}"),
             "see what `ulimit -n` says",
         )
@@ -155,7 +155,7 @@ pub fn open(name: &str) -> Result<OwnedFd, LabError> {
         None => String::new(),
     };
     Err(LabError::new(
-        "NotAvailable",
+        ErrorName::NotAvailable,
         format!("no lab '{name}' of this user is running{instead}"),
         "see the running ones with: twinnet labs",
     ))
@@ -220,7 +220,7 @@ fn place(address: &str, user: u32) -> rustix::io::Result<SocketAddrUnix> {
 
 fn taken(name: &str) -> LabError {
     LabError::new(
-        "LabNameTaken",
+        ErrorName::LabNameTaken,
         format!("a lab of yours named {name:?} is running"),
         "choose another name, or none, or end that lab",
     )
@@ -233,7 +233,7 @@ fn check(name: &str) -> Result<(), LabError> {
         let message = format!(
             "{shown:?} cannot be a lab's name; 1 to {LONGEST_NAME} letters, digits, \"_\", \".\" and \"-\" can"
         );
-        return Err(LabError::new("InvalidLabName", message, ""));
+        return Err(LabError::new(ErrorName::InvalidLabName, message, ""));
     }
     Ok(())
 }
@@ -247,7 +247,7 @@ fn listen(address: &str) -> rustix::io::Result<OwnedFd> {
 }
 
 fn refused(name: &str, error: io::Error) -> LabError {
-    LabError::new("LabNotStarted", format!("listening for lab {name:?}: {error}"), "")
+    LabError::new(ErrorName::LabNotStarted, format!("listening for lab {name:?}: {error}"), "")
 }
 
 #[cfg(test)]

@@ -12,15 +12,17 @@ use rustix::pipe::{pipe_with, PipeFlags};
 
 use super::child::{self, Prepared};
 use super::names;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// The code that Python runs in the lab process: it loads the extension by its path and hands over to it. Neither
-/// site-packages nor the environment is looked at (`-I -S`), so that nothing but the extension can go wrong.
+/// site-packages nor the environment is looked at (`-I -S`), so that nothing but the extension can go wrong. Code that
+/// is brought along later finds it under its own name.
 const BOOTSTRAP: &str = "import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 loader = ExtensionFileLoader('_core', sys.argv[3])
 core = loader.create_module(ModuleSpec('_core', loader, origin=sys.argv[3]))
 loader.exec_module(core)
+sys.modules['twinnet._core'] = core
 core.lab_main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[4])
 ";
 
@@ -197,7 +199,7 @@ fn await_program(status: &OwnedFd, python: &Path) -> Result<(), LabError> {
                 let error = io::Error::from_raw_os_error(i32::from_ne_bytes(error));
                 let message = format!("starting {} in the lab process: {error}", python.display());
                 return Err(LabError::new(
-                    "LabNotStarted",
+                    ErrorName::LabNotStarted,
                     message,
                     "the interpreter must be a file that its user can execute",
                 ));
@@ -212,11 +214,15 @@ fn environment() -> Result<Vec<CString>, LabError> {
 }
 
 fn text(bytes: &[u8]) -> Result<CString, LabError> {
-    CString::new(bytes).map_err(|_| LabError::new("LabNotStarted", "a path or variable holds a zero byte", ""))
+    CString::new(bytes).map_err(|_| LabError::new(ErrorName::LabNotStarted, "a path or variable holds a zero byte", ""))
 }
 
 fn refused(what: &str, error: &io::Error) -> LabError {
-    LabError::new("LabNotStarted", format!("{what}: {error}"), "run `twinnet doctor` to see what this machine permits")
+    LabError::new(
+        ErrorName::LabNotStarted,
+        format!("{what}: {error}"),
+        "run `twinnet doctor` to see what this machine permits",
+    )
 }
 
 fn namespaces_refused(error: &io::Error) -> LabError {
@@ -231,5 +237,5 @@ fn namespaces_refused(error: &io::Error) -> LabError {
         }
         _ => "run `twinnet doctor` to see what this machine permits",
     };
-    LabError::new("NamespacesRefused", format!("creating the lab's namespaces: {error}"), remedy)
+    LabError::new(ErrorName::NamespacesRefused, format!("creating the lab's namespaces: {error}"), remedy)
 }

@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
 
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Makes mounts private and gives the PID namespace its own `/proc`.
 ///
@@ -17,7 +17,7 @@ pub fn mount_own_proc() -> Result<(), LabError> {
         let remedy = "container engines mask parts of /proc, and the kernel then permits no fresh one: \
             start the container with --security-opt systempaths=unconfined (Docker, Podman: unmask=ALL), or run \
             outside of it";
-        LabError::new("ProcNotMounted", format!("{what}: {error}"), remedy)
+        LabError::new(ErrorName::ProcNotMounted, format!("{what}: {error}"), remedy)
     };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|error| refuse("making the lab's mounts private", error))?;

@@ -96,7 +96,8 @@ impl BusyLines {
         for port in self.next..end {
             let id = PortId(u32::try_from(port).unwrap_or(u32::MAX));
             if let Some((wire_bytes, drops, rate_bps)) = fabric.sent_at_rate(id) {
-                let look = Look { at: now, wire_bytes, inelastic_bytes: inelastic.most_on_line(id), drops };
+                let inelastic_bytes = inelastic.most_on_line(id, end_of_sure_line(fabric, id));
+                let look = Look { at: now, wire_bytes, inelastic_bytes, drops };
                 self.lines[port].add(look, rate_bps);
             }
         }
@@ -111,6 +112,12 @@ impl BusyLines {
         let shares = kept.map(|(port, line)| (port, line.most_inelastic));
         shares.max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
+}
+
+/// The far end of the line from `port`, if all that it carries arrives there, and within a small part of a look.
+fn end_of_sure_line(fabric: &Fabric, port: PortId) -> Option<PortId> {
+    let (config, _) = fabric.direction_config(port)?;
+    (config.impair.is_transparent() && config.delay_ps < LONG).then(|| fabric.far_end(port)).flatten()
 }
 
 /// Lines with a delay of at least this are long.

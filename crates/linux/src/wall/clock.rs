@@ -40,15 +40,6 @@ impl LabClock {
         Time::from_ns(ns.saturating_sub(self.zero_ns))
     }
 
-    /// The lab's time at `CLOCK_REALTIME` = `ns` (what `SO_TIMESTAMPNS` gives), by the offset between both clocks as
-    /// it is now.
-    #[must_use]
-    pub fn at_realtime_ns(&self, ns: u64) -> Time {
-        let offset = i128::from(read(libc::CLOCK_REALTIME)) - i128::from(monotonic_ns());
-        let monotonic = i128::from(ns) - offset;
-        self.at_monotonic_ns(u64::try_from(monotonic.max(0)).unwrap_or(u64::MAX))
-    }
-
     /// `CLOCK_MONOTONIC` in nanoseconds at the lab's time `time`.
     #[must_use]
     pub fn monotonic_ns_at(&self, time: Time) -> u64 {

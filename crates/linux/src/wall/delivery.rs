@@ -7,7 +7,7 @@
 //! the loop writes again only when this thread has nothing left.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -23,9 +23,17 @@ use crate::wall::scheduling::{become_realtime, Breaks};
 /// Name of the thread, by which an owner finds it.
 pub(crate) const THREAD_NAME: &str = "delivery";
 
+/// The share of the time that hand-overs must take for giving them away, and half of it for going on so. Those of a
+/// fast line of datagrams take less: then the thread would save the loop little, and take a part of its processor from
+/// the hosts' programs, for it looks for more before it sleeps.
+const WORTH: f64 = 0.4;
+/// Of so many hand-overs by the loop one is timed.
+const TIMED: u64 = 16;
 /// Shares of its time above which the loop gives hand-overs away, and below which it takes them back: less than half
 /// of the first, because giving them away halves what it has to do.
 const SHARES: (f64, f64) = (0.5, 0.2);
+/// The time that the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
+const PATIENCE: Duration = Duration::from_us(30);
 /// The interval at which that is decided.
 const PERIOD: Duration = Duration::from_ms(20);
 /// Frames that the loop gives away at once.
@@ -33,8 +41,6 @@ const BATCH: usize = 8;
 /// Frames that wait for the thread at most, but for those of hosts of which some wait already: the loop writes others
 /// itself, so that both share the work by what each can do.
 const ENOUGH: usize = 128;
-/// The time that the thread looks for more before it sleeps: a wake-up costs the loop some microseconds.
-const PATIENCE: Duration = Duration::from_us(30);
 /// Frames kept to be used again.
 const KEPT: usize = 1024;
 
@@ -53,6 +59,8 @@ struct Shared {
     /// Frames that were given away and are not written yet: all, and by the port of the host.
     outstanding: AtomicUsize,
     of_port: Vec<AtomicUsize>,
+    /// The time that the thread has taken to hand over, in nanoseconds.
+    busy_ns: AtomicU64,
     /// The frames that the thread handed over since the record began.
     done: Mutex<HandOvers>,
     /// Frames that were handed over and can be used again.
@@ -77,6 +85,9 @@ pub(crate) struct Delivery {
     /// Frames to be given away with the next ones.
     batch: Vec<Job>,
     share: Share,
+    written: u64,
+    /// The time that the loop's own hand-overs took in this period, as far as those that are timed show.
+    own: Duration,
 }
 
 impl Delivery {
@@ -91,6 +102,7 @@ impl Delivery {
             filled: Condvar::new(),
             outstanding: AtomicUsize::new(0),
             of_port: writers.iter().map(|_| AtomicUsize::new(0)).collect(),
+            busy_ns: AtomicU64::new(0),
             done: Mutex::default(),
             used: Mutex::default(),
         });
@@ -107,7 +119,15 @@ impl Delivery {
         } else {
             None
         };
-        Ok(Self { shared, thread, active: false, batch: Vec::with_capacity(BATCH), share: Share::default() })
+        Ok(Self {
+            shared,
+            thread,
+            active: false,
+            batch: Vec::with_capacity(BATCH),
+            share: Share::default(),
+            written: 0,
+            own: Duration::ZERO,
+        })
     }
 
     /// Gives `frame` away, or back where the loop is to hand it over itself: when it has little to do, or the thread
@@ -153,9 +173,25 @@ impl Delivery {
 
     /// The loop has worked from `begin` to `end`, or only looked (`worked` is false).
     pub(crate) fn observe(&mut self, begin: Time, end: Time, worked: bool) {
-        if let Some(share) = self.share.observe(begin, end, worked) {
-            self.active = self.thread.is_some() && share > if self.active { SHARES.1 } else { SHARES.0 };
+        if let Some((share, elapsed)) = self.share.observe(begin, end, worked) {
+            let theirs = Duration::from_ns(self.shared.busy_ns.swap(0, Ordering::Relaxed));
+            let handing_over = (std::mem::take(&mut self.own) + theirs).as_secs_f64() / elapsed.as_secs_f64();
+            let (busy, worth) = if self.active { (SHARES.1, WORTH / 2.0) } else { (SHARES.0, WORTH) };
+            self.active = self.thread.is_some() && share > busy && handing_over > worth;
         }
+    }
+
+    /// Does `hand_over`, by the loop, and notes what such take.
+    #[inline]
+    pub(crate) fn timed<R>(&mut self, clock: LabClock, hand_over: impl FnOnce() -> R) -> R {
+        self.written += 1;
+        if self.written % TIMED != 0 {
+            return hand_over();
+        }
+        let begin = clock.now();
+        let result = hand_over();
+        self.own += Duration::from_ns((clock.now() - begin).as_ns() * TIMED);
+        result
     }
 
     /// Gives `recycle` the frames that were handed over and can be used again.
@@ -195,8 +231,8 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share of a period that is over.
-    fn observe(&mut self, begin: Time, end: Time, worked: bool) -> Option<f64> {
+    /// Returns the share of a period that is over, and how long it was.
+    fn observe(&mut self, begin: Time, end: Time, worked: bool) -> Option<(f64, Duration)> {
         if worked {
             self.worked += end - begin;
         }
@@ -206,7 +242,7 @@ impl Share {
         }
         let share = self.worked.as_secs_f64() / elapsed.as_secs_f64();
         *self = Self { since: end, worked: Duration::ZERO };
-        Some(share)
+        Some((share, elapsed))
     }
 }
 
@@ -223,7 +259,8 @@ fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
     let mut together = Together::default();
     let mut used = Vec::new();
     while await_jobs(shared, &mut waiting, clock) {
-        breaks.look(clock.now());
+        let begin = clock.now();
+        breaks.look(begin);
         chains.link(&waiting);
         {
             let mut done = lock(&shared.done);
@@ -232,6 +269,7 @@ fn run(shared: &Shared, writers: &[Option<Writer>], clock: LabClock) {
                 used.append(&mut together.frames);
             }
         }
+        shared.busy_ns.fetch_add((clock.now() - begin).as_ns(), Ordering::Relaxed);
         for job in waiting.drain(..) {
             if let Some(of_port) = shared.of_port.get(job.port.0 as usize) {
                 of_port.fetch_sub(1, Ordering::Release);
@@ -455,14 +493,31 @@ mod tests {
             return; // A single processor: there is nobody to give frames to.
         }
         let at = |ms| Time::ZERO + Duration::from_ms(ms);
-        delivery.observe(at(0), at(12), true);
-        delivery.observe(at(12), at(20), false);
-        assert!(delivery.active, "60 % of the time");
-        delivery.observe(at(20), at(26), true);
-        delivery.observe(at(26), at(40), false);
-        assert!(delivery.active, "30 %: giving hand-overs away may have halved it");
-        delivery.observe(at(40), at(42), true);
-        delivery.observe(at(42), at(60), false);
-        assert!(!delivery.active, "10 %");
+        // Periods of 20 ms in which the loop works for so many, and it or the thread hands over for so many.
+        let mut period = 0;
+        let mut observe = |delivery: &mut Delivery, works, own, theirs: u64| {
+            let begin = at(period);
+            period += 20;
+            delivery.own = Duration::from_ms(own);
+            delivery.shared.busy_ns.store(theirs * 1_000_000, Ordering::Relaxed);
+            delivery.observe(begin, begin + Duration::from_ms(works), true);
+            delivery.observe(begin + Duration::from_ms(works), at(period), false);
+            delivery.active
+        };
+        assert!(!observe(&mut delivery, 12, 7, 0), "the loop has much to do, but hand-overs are not what it does");
+        assert!(observe(&mut delivery, 12, 9, 0), "60 % of the time, most of it for hand-overs");
+        assert!(observe(&mut delivery, 6, 0, 5), "30 %: giving hand-overs away may have halved it");
+        assert!(!observe(&mut delivery, 6, 0, 3), "the thread has next to nothing to do");
+        assert!(observe(&mut delivery, 12, 9, 0));
+        assert!(!observe(&mut delivery, 2, 0, 9), "10 %");
+    }
+
+    #[test]
+    fn one_hand_over_of_many_is_timed_for_all() {
+        let (mut delivery, _theirs, clock) = delivery();
+        for _ in 0..TIMED {
+            delivery.timed(clock, || std::thread::sleep(std::time::Duration::from_millis(1)));
+        }
+        assert!(delivery.own >= Duration::from_ms(TIMED));
     }
 }

@@ -69,15 +69,7 @@ impl Histogram {
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        let wanted = (q * self.total as f64).ceil() as u64;
-        let mut seen = 0;
-        for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if *count > 0 && seen >= wanted {
-                return upper_ns(index).min(self.max_ns);
-            }
-        }
-        self.max_ns
+        self.longest_of((q * self.total as f64).ceil() as u64)
     }
 
     /// The duration that a run's promise is about: of 1000 or more the one that one in 1000 exceeds, of 100 to 999 the
@@ -85,7 +77,12 @@ impl Histogram {
     #[must_use]
     pub fn tail_ns(&self) -> u64 {
         let may_exceed = if self.total < 100 { 0 } else { (self.total / 1000).max(1) };
-        let (wanted, mut seen) = (self.total - may_exceed, 0);
+        self.longest_of(self.total - may_exceed)
+    }
+
+    /// The upper bound of the longest of the `wanted` shortest.
+    fn longest_of(&self, wanted: u64) -> u64 {
+        let mut seen = 0;
         for (index, count) in self.counts.iter().enumerate() {
             seen += count;
             if *count > 0 && seen >= wanted {

@@ -6,7 +6,7 @@ use twinnet_lab::protocol::{Answer, AppReports, AppStart, AppWait, Reply, Reques
 use twinnet_lab::{ModelApps, RunningNetwork};
 use twinnet_units::Time;
 
-use crate::service::{LabError, Responder};
+use crate::service::{ErrorName, LabError, Responder};
 
 /// The number of the first app in a model host: those in real hosts are counted from 1.
 pub const FIRST_MODEL_APP: u32 = 1 << 31;
@@ -138,7 +138,9 @@ pub(crate) fn join(agent: Answer, fabric: Answer) -> Answer {
         (Reply::Finished { finished: one }, Reply::Finished { finished: other }) => {
             Ok(Reply::Finished { finished: one && other })
         }
-        _ => Err(LabError::new("Internal", "agent and fabric answered one request about apps differently", "")),
+        _ => {
+            Err(LabError::new(ErrorName::Internal, "agent and fabric answered one request about apps differently", ""))
+        }
     }
 }
 
@@ -187,7 +189,7 @@ mod tests {
         let waited = |one, other| join(Ok(Reply::Finished { finished: one }), Ok(Reply::Finished { finished: other }));
         assert_eq!(waited(true, false), Ok(Reply::Finished { finished: false }));
         assert_eq!(waited(true, true), Ok(Reply::Finished { finished: true }));
-        let refusal = LabError::new("UnknownApp", "no", "");
+        let refusal = LabError::new(ErrorName::UnknownApp, "no", "");
         assert_eq!(join(Err(refusal.clone()), Ok(Reply::Done {})), Err(refusal));
     }
 }

@@ -19,7 +19,7 @@ use crate::kernel::device::{Device, Pool};
 use crate::kernel::interface::{HostInterface, InterfaceKind};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::real_interface::RealInterface;
-use crate::service::{Call, LabError, Responder, Service};
+use crate::service::{Call, ErrorName, LabError, Responder, Service};
 use crate::wall::aside::Aside;
 use crate::wall::busy_lines::long_lines;
 use crate::wall::capture::Capture;
@@ -52,8 +52,6 @@ const EVENTS_PER_TURN: usize = 64;
 const EVENTS_BETWEEN_READS: usize = 8;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Before a sleep so long the processor may halt: there is nothing to be late for.
-const LONG_SLEEP: Duration = Duration::from_ms(10);
 /// Interfaces that are told of in one look.
 const EPOLL_EVENTS: usize = 256;
 const WAKE_TOKEN: u64 = u64::MAX;
@@ -110,6 +108,7 @@ impl World for Hosts {
             return;
         }
         let Some(Some(device)) = self.devices.get(port.0 as usize) else { return self.pool.recycle(frame) };
+        self.inelastic.went(port, &frame);
         // Lines with a rate carry single frames, many of them; without one the sender's trains come whole and are
         // soon written.
         let frame = if self.rated.get(port.0 as usize).is_some_and(|rated| *rated) {
@@ -119,7 +118,8 @@ impl World for Hosts {
         };
         if let Some(frame) = frame {
             self.record.hand_overs.hand_over(port, now - due);
-            self.record.hand_overs.written(&frame, &device.writer().write(&frame));
+            let answer = self.delivery.timed(self.clock, || device.writer().write(&frame));
+            self.record.hand_overs.written(&frame, &answer);
             self.pool.recycle(frame);
         }
     }
@@ -137,9 +137,11 @@ impl World for Hosts {
         while let Some(first) = left.next() {
             joined.push(first);
             let others = left.peek().is_some();
-            let answer = write_joined(writer, joined, others, |whole| left.next_if(|next| whole.join(next)));
+            let write = || write_joined(writer, joined, others, |whole| left.next_if(|next| whole.join(next)));
+            let answer = self.delivery.timed(self.clock, write);
             self.passed += joined.len() as u64;
             for frame in joined.drain(..) {
+                self.inelastic.went(port, &frame);
                 self.record.hand_overs.hand_over(port, now - due);
                 self.record.hand_overs.written(&frame, &answer);
                 self.pool.recycle(frame);
@@ -332,7 +334,7 @@ impl Service for RealtimeFabric {
 }
 
 fn refused(error: io::Error) -> LabError {
-    LabError::new("FabricFailed", format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
+    LabError::new(ErrorName::FabricFailed, format!("the fabric's loop cannot start: {error}"), "see `twinnet doctor`")
 }
 
 impl Drop for RealtimeFabric {
@@ -507,9 +509,9 @@ impl FabricLoop {
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
             // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find
-            // its processor idle.
+            // its processor idle. From a break it is to be back in time.
             let hardly_sleeps = self.hosts.delivery.is_active();
-            self.wakefulness.keep(wait < LONG_SLEEP && self.spin.is_at_work() && !hardly_sleeps);
+            self.wakefulness.keep(self.breaks.are_taken() || (self.spin.is_at_work() && !hardly_sleeps));
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -549,8 +551,9 @@ impl FabricLoop {
     pub(crate) fn attach_tunnel(&mut self, asked: &TunnelAttach, socket: Option<OwnedFd>) -> Answer {
         let (port, descriptor) = self.hosts.tunnels.attach(&self.network, asked, socket)?;
         if let Some(descriptor) = descriptor {
-            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET)
-                .map_err(|error| LabError::new("TunnelFailed", error.to_string(), "pass a UDP or raw socket"))?;
+            watch(&self.epoll, descriptor, u64::from(port.0), libc::EPOLLIN | libc::EPOLLET).map_err(|error| {
+                LabError::new(ErrorName::TunnelFailed, error.to_string(), "pass a UDP or raw socket")
+            })?;
         }
         self.mark_ready(port);
         Ok(Reply::Done {})

@@ -7,7 +7,7 @@ use twinnet_lab::capture::CaptureSettings;
 use twinnet_lab::protocol::{Answer, CaptureStart, Reply, Request};
 use twinnet_lab::requests::{self, missing, port};
 
-use crate::service::{Call, LabError, Responder};
+use crate::service::{Call, ErrorName, LabError, Responder};
 use crate::wall::capture::Capture;
 use crate::wall::fidelity::FidelityRecord;
 use crate::wall::ingress::Counted;
@@ -110,7 +110,7 @@ fn start_capture(at: &mut FabricLoop, asked: &CaptureStart, place: Option<OwnedF
         return Err(missing("file", "the name of a ring's files in the folder of the descriptor"));
     }
     let capture = Capture::start(place, file, name, settings, at.clock).map_err(|error| {
-        LabError::new("CaptureFailed", format!("{file}: {error}"), "name a place that can be written")
+        LabError::new(ErrorName::CaptureFailed, format!("{file}: {error}"), "name a place that can be written")
     })?;
     Ok(Reply::Capture { capture: at.hosts.captures.add(port, capture, &mut at.network.fabric) })
 }

@@ -2,16 +2,16 @@
 //!
 //! A processor with nothing to do halts, and takes its time to come back: some 50 us where it has to leave a deep
 //! idle state, several hundred where a hypervisor has lent it to another guest meanwhile. The loop sleeps between
-//! frames for less than that. So while the loop is at work a thread of the class `SCHED_IDLE`, which runs only where
-//! nothing else wants to and gives way at once, occupies the loop's processor (docs/explanation/fidelity.md has what
-//! it brings). In a lab without traffic it sleeps.
+//! frames for less than that. So while the loop is at work a thread of the class `SCHED_IDLE`, which gives way all the
+//! time, occupies the loop's processor (docs/explanation/fidelity.md has what it brings). In a lab without traffic it
+//! sleeps.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;
 use std::thread::{Builder, Thread};
 
-/// Turns of the loop that looks whether it is still wanted.
-const SPINS: u32 = 2_000;
+/// Turns of the loop before it gives way and looks whether it is still wanted: a microsecond or two.
+const SPINS: u32 = 100;
 /// No processor is to be kept awake.
 const NONE: i32 = -1;
 /// The thread is to end.
@@ -76,6 +76,9 @@ fn keep_awake(wanted: &AtomicI32) {
                 for _ in 0..SPINS {
                     std::hint::spin_loop();
                 }
+                // The class alone is not enough: where another on this processor has had more than its share for the
+                // moment, EEVDF gives this thread a whole time slice, 4 ms, for which the other waits.
+                std::thread::yield_now();
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Ports: their numbers, what is said of one, and how it is changed.
 
 use crate::layout::{flags, open_enum, record};
+use crate::ports::port_messages;
 use crate::wire::Text;
 use crate::MacAddress;
 
@@ -68,57 +69,7 @@ flags! {
     }
 }
 
-record! {
+port_messages! {
     /// `ofp_phy_port`: what a switch says of a port.
-    pub struct Port {
-        /// Number.
-        pub port_no: u16;
-        /// Address.
-        pub hw_addr: MacAddress;
-        /// Name.
-        pub name: Text<16>;
-        /// Configuration.
-        pub config: PortConfig;
-        /// State.
-        pub state: PortState;
-        /// Features in use.
-        pub current: PortFeatures;
-        /// Features that are advertised.
-        pub advertised: PortFeatures;
-        /// Features that the port has.
-        pub supported: PortFeatures;
-        /// Features that the other end advertises.
-        pub peer: PortFeatures;
-    }
-}
-
-open_enum! {
-    /// The change of a port.
-    pub enum PortReason: u8 { Add = 0 "OFPPR_ADD", Delete = 1 "OFPPR_DELETE", Modify = 2 "OFPPR_MODIFY" }
-}
-
-record! {
-    /// `OFPT_PORT_STATUS`.
-    pub struct PortStatus {
-        /// The change that happened.
-        pub reason: PortReason [7];
-        /// The port as it is now.
-        pub port: Port;
-    }
-}
-
-record! {
-    /// `OFPT_PORT_MOD`.
-    pub struct PortMod {
-        /// Number.
-        pub port_no: u16;
-        /// Address, which must be the port's.
-        pub hw_addr: MacAddress;
-        /// New configuration.
-        pub config: PortConfig;
-        /// The bits of it to take over.
-        pub mask: PortConfig;
-        /// Features to advertise; 0: as they are.
-        pub advertise: PortFeatures [4];
-    }
+    Port: u16, MacAddress
 }

@@ -1,10 +1,8 @@
 //! Frames on the way to and from the controller.
 
 use super::action::Action;
-use crate::error::{Fault, Refusal};
 use crate::layout::{open_enum, record};
 use crate::oxm::Match;
-use crate::wire::{pad, Reader, Wire};
 
 open_enum! {
     /// Why a frame goes to the controller.
@@ -33,38 +31,4 @@ record! {
 }
 
 /// `OFPT_PACKET_OUT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
-pub struct PacketOut {
-    /// The buffer in which the switch keeps the frame, or [`crate::NO_BUFFER`].
-    pub buffer_id: u32,
-    /// Port that the frame counts as having come in by, or [`super::port_number::CONTROLLER`].
-    pub in_port: u32,
-    /// The actions on it.
-    pub actions: Vec<Action>,
-    /// The frame, unless the switch keeps it.
-    pub data: Vec<u8>,
-}
-
-impl Wire for PacketOut {
-    fn read(reader: &mut Reader) -> Result<Self, Refusal> {
-        let (buffer_id, in_port) = (reader.get()?, reader.get()?);
-        let actions_len = reader.get::<u16>()?;
-        reader.skip(6)?;
-        let actions = reader.part(usize::from(actions_len), Fault::BAD_LENGTH)?.get()?;
-        Ok(Self { buffer_id, in_port, actions, data: reader.get()? })
-    }
-
-    #[allow(clippy::cast_possible_truncation)]
-    fn write(&self, out: &mut Vec<u8>) {
-        self.buffer_id.write(out);
-        self.in_port.write(out);
-        let length_at = out.len();
-        pad(out, 8);
-        let start = out.len();
-        self.actions.write(out);
-        let length = (out.len() - start) as u16;
-        out[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
-        self.data.write(out);
-    }
-}
+pub type PacketOut = crate::packet_out::PacketOut<u32, Action, 6>;

@@ -7,7 +7,7 @@ use twinnet_units::Time;
 use super::super::Backlog;
 use super::link::{build, frame, train, Link};
 
-const DISCIPLINES: [&str; 18] = [
+const DISCIPLINES: [&str; 20] = [
     r#"{"kind":"fifo","limit_frames":20}"#,
     r#"{"kind":"fifo","limit_bytes":30000}"#,
     r#"{"kind":"priority","bands":[{"kind":"fifo","limit_frames":9},{"kind":"fifo","limit_bytes":9000}]}"#,
@@ -40,6 +40,9 @@ const DISCIPLINES: [&str; 18] = [
     r#"{"kind":"classify","rules":[{"number":1,"header":[{"at":0,"mask":1,"value":1}]}],"queue":{"kind":"priority",
         "bands":[{"kind":"fifo","limit_frames":9},{"kind":"classify","rules":[],"otherwise":2,"queue":{"kind":"htb",
         "rate_bps":50000000,"queues":{"2":{"max_rate_bps":9000000}}}}]}}"#,
+    r#"{"kind":"delay","delay_ps":30000000,"jitter_ps":90000000,"limit_frames":30}"#,
+    r#"{"kind":"htb","rate_bps":50000000,"queues":{"0":{"queue":{"kind":"delay","delay_ps":90000000}},"1":{"queue":
+        {"kind":"delay","jitter_ps":200000000,"limit_frames":9}},"2":{"max_rate_bps":9000000}}}"#,
 ];
 
 proptest! {

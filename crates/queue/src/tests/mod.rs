@@ -4,6 +4,7 @@ mod cbq;
 mod classify;
 mod codel;
 mod conservation;
+mod delay;
 mod drr;
 mod fifo;
 mod fq_codel;

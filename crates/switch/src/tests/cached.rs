@@ -11,6 +11,7 @@ use super::super::meter::{Band, Effect, Meter, BURST, PACKETS};
 use super::super::parse;
 use super::frames::{arp, tagged, tcp, tcp6, udp};
 use super::*;
+use crate::FollowedKind;
 
 fn an_action() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
@@ -92,6 +93,10 @@ fn bucket(weight: u16, watch_port: u32, actions: Vec<Action>) -> Bucket {
     Bucket { weight, watch_port, watch_group: NOTHING_WATCHED, actions, frames: 0, bytes: 0 }
 }
 
+fn shown(outputs: Vec<Output>) -> Vec<(u32, u32, Vec<u8>)> {
+    outputs.into_iter().map(|output| (output.port, output.frame.queue, output.frame.bytes)).collect()
+}
+
 /// A switch with these flows, three groups and two meters.
 fn furnished(flows: &[String]) -> Switch {
     let mut switch = secure(&flows.iter().map(String::as_str).collect::<Vec<_>>());
@@ -132,13 +137,39 @@ proptest! {
                 }
             }
             fresh.cache.invalidate();
-            let shown = |outputs: Vec<Output>| -> Vec<_> {
-                outputs.into_iter().map(|output| (output.port, output.frame.queue, output.frame.bytes)).collect()
-            };
             let (one, other) = (send_at(&mut cached, in_port, &frame, now), send_at(&mut fresh, in_port, &frame, now));
             prop_assert_eq!(shown(one), shown(other));
         }
         prop_assert_eq!(cached.dump_flows(now), fresh.dump_flows(now));
         prop_assert_eq!(cached.counters().drops, fresh.counters().drops);
+    }
+    #[test]
+    fn what_is_followed_is_what_is_done(
+        flows in prop::collection::vec(prop_oneof![a_flow(0), a_flow(1)], 1..8),
+        frames in prop::collection::vec((1..6_u32, a_frame()), 1..10),
+        up in any::<bool>(),
+    ) {
+        let mut switch = furnished(&flows);
+        switch.set_port_up(3, up);
+        // A meter is taken to let frames pass.
+        switch.pipeline.meters.meters.values_mut().for_each(|meter| meter.bands.clear());
+        for (in_port, frame) in frames {
+            let counted = |switch: &Switch| {
+                let counters = switch.counters();
+                let lookups: u64 = counters.tables.iter().map(|table| table.lookups).sum();
+                (lookups, counters.drops.values().sum::<u64>())
+            };
+            let before = counted(&switch);
+            let followed = switch.follow(in_port, frame.clone(), Time::ZERO);
+            prop_assert_eq!(counted(&switch), before);
+            let sent = send(&mut switch, in_port, &frame);
+            prop_assert_eq!(shown(followed.outputs), shown(sent));
+            let of = |kinds: &[FollowedKind]| followed.steps.iter().filter(|step| kinds.contains(&step.kind)).count();
+            let looked_up = of(&[FollowedKind::Table]);
+            let dropped = of(&[FollowedKind::Drop, FollowedKind::Controller]);
+            let after = counted(&switch);
+            // No controller is there to take what is meant for it.
+            prop_assert_eq!((looked_up as u64, dropped as u64), (after.0 - before.0, after.1 - before.1));
+        }
     }
 }

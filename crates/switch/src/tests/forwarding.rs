@@ -2,7 +2,7 @@
 
 use twinnet_packet::Frame;
 
-use super::frames::{arp, tagged, tcp, tcp_train};
+use super::frames::{arp, tagged, tcp, tcp_train, udp};
 use super::*;
 
 #[test]
@@ -27,6 +27,22 @@ fn an_address_that_aged_is_flooded_again() {
     send_at(&mut switch, 1, &arp(1, 4), Time::ZERO);
     assert_eq!(ports(&send_at(&mut switch, 4, &tcp(4, 1, 80), at(299))), [1]);
     assert_eq!(ports(&send_at(&mut switch, 4, &tcp(4, 1, 80), at(300))), [1, 2, 3]);
+}
+
+#[test]
+fn what_was_learnt_is_told_with_its_port_vlan_and_age_until_it_is_forgotten() {
+    let mut switch = switch(FailMode::Standalone);
+    send_at(&mut switch, 4, &tagged(&tcp(4, 1, 80), 10), at(1));
+    send_at(&mut switch, 2, &arp(1, 4), at(2));
+    send_at(&mut switch, 3, &arp(1, 4), at(5));
+    let told = |now| switch.learnt(at(now)).iter().map(|one| (one.port, one.vlan, one.age)).collect::<Vec<_>>();
+    assert_eq!(told(8), [(3, 0, Duration::from_secs(3)), (4, 10, Duration::from_secs(7))]);
+    assert_eq!(told(301), [(3, 0, Duration::from_secs(296))]);
+    assert!(told(305).is_empty());
+    assert_eq!(switch.forget_learnt(), 2);
+    assert!(switch.learnt(at(8)).is_empty());
+    send_at(&mut switch, 2, &arp(1, 4), at(9));
+    assert_eq!(switch.learnt(at(9)).len(), 1);
 }
 
 #[test]
@@ -123,4 +139,30 @@ fn a_switch_can_move_to_another_thread() {
     let mut switch = switch(FailMode::Standalone);
     let ports = std::thread::spawn(move || ports(&send(&mut switch, 1, &arp(1, 4)))).join().unwrap();
     assert_eq!(ports, [2, 3, 4]);
+}
+
+#[test]
+fn a_frame_is_followed_with_the_reasons() {
+    let switch = secure(&[
+        "priority=9,tcp,tp_dst=80,actions=mod_nw_dst:10.0.0.3,resubmit(,1)",
+        "table=1,ip,actions=set_queue:2,output:3",
+        "table=1,priority=5,actions=output:9",
+    ]);
+    let told = |frame: Frame| -> Vec<String> {
+        let followed = switch.follow(1, frame, Time::ZERO);
+        let steps = followed.steps.iter().map(|step| {
+            let text = step.text.as_deref().map_or("-", |text| text.rsplit(", ").next().unwrap_or(text));
+            format!("{:?} {:?} {text}", step.kind, step.number)
+        });
+        steps.chain(followed.outputs.iter().map(|out| format!("{}:{}", out.port, out.frame.queue))).collect()
+    };
+    let tcp_rule = "Table Some(0) priority=9,tcp,tp_dst=80 actions=mod_nw_dst:10.0.0.3,resubmit(,1)";
+    let changed = "Rewrite None nw_dst=10.0.0.3";
+    assert_eq!(told(tcp(1, 2, 80)), [tcp_rule, "Table Some(1) ip actions=set_queue:2,output:3", changed, "3:2"]);
+    assert_eq!(told(udp(1, 2, 80)), ["Table Some(0) -", "Drop None no_flow"]);
+    let learning = super::switch(FailMode::Standalone);
+    let followed = learning.follow(1, udp(1, 2, 80), Time::ZERO);
+    assert_eq!(followed.steps.last().map(|step| step.kind), Some(crate::FollowedKind::Normal));
+    assert_eq!(ports(&followed.outputs), [2, 3, 4]);
+    assert_eq!(learning.counters().stations, 0, "nothing is learnt");
 }

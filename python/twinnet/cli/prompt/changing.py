@@ -1,4 +1,4 @@
-"""Prompt commands that change links and flows."""
+"""Prompt commands that change links, queues and flows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.cli.prompt.flow_ports import missing_parts
 from twinnet.errors import BadValue, did_you_mean
+from twinnet.lab.flow_ports import missing_parts
 from twinnet.lab.lab import Lab
 from twinnet.network.link_settings import MAY_BE_NONE, SETTINGS
+from twinnet.qos.queue_text import queue_from_text
 
-__all__ = ["flow", "link", "link_settings"]
+__all__ = ["flow", "link", "link_settings", "queue"]
 
-_LINK_USAGE = "write: link s1 h1 up|down, or link s1 h1 delay 10ms rate 5Mbit loss 1%"
+_LINK_USAGE = "write: link s1 h1 up|down, or link s1 h1 delay 10ms rate 5Mbit loss 1% queue codel"
 
 
 def link(lab: Lab, arguments: Sequence[str]) -> Answer:
@@ -23,7 +24,12 @@ def link(lab: Lab, arguments: Sequence[str]) -> Answer:
     a, b, *words = arguments
     settings = link_settings(words)
     direction = settings.pop("direction", "both")
-    lab.link(a, b).set(direction, **settings)
+    chosen, line = lab.link(a, b), {name: value for name, value in settings.items() if name != "queue"}
+    queue = queue_from_text(settings["queue"]) if "queue" in settings else None
+    if line or queue is None:
+        chosen.set(direction, **line)
+    if queue is not None:
+        chosen.set_queue(queue, direction)
     return Answer({"link": [a, b], "direction": direction, "set": settings})
 
 
@@ -36,7 +42,7 @@ def link_settings(words: Sequence[str]) -> dict[str, Any]:
     >>> link_settings(["delay", "10", "ms", "rate", "5Mbit", "up"])
     {'delay': '10 ms', 'rate': '5Mbit', 'up': True}
     """
-    known = (*SETTINGS, "direction")
+    known = (*SETTINGS, "direction", "queue")
     settings: dict[str, Any] = {}
     at = 0
     while at < len(words):
@@ -63,6 +69,17 @@ def _value(name: str, text: str) -> Any:
     if text in ("none", "unlimited") and name in MAY_BE_NONE:
         return None
     return text
+
+
+def queue(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Give a port of a switch another queue; what waits moves into it."""
+    if len(arguments) != 2:
+        raise BadValue("queue needs an interface and a queue", "write for example: queue s1-eth1 codel,target=5ms")
+    port, text = arguments
+    node, _ = lab.layout.port(port)
+    given = queue_from_text(text, f"queue {port} ")
+    lab.switch(node).set_queue(port, given)
+    return Answer({"port": port, "queue": given.to_spec()})
 
 
 def flow(lab: Lab, arguments: Sequence[str]) -> Answer:

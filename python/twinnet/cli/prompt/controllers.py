@@ -10,7 +10,7 @@ from twinnet.lab.standing import standings
 
 __all__ = ["controllers", "without_controller"]
 
-_MOST_TOLD = 5
+_MOST_NAMED = 5
 
 
 def controllers(lab: Lab, arguments: Sequence[str]) -> Answer:
@@ -18,7 +18,7 @@ def controllers(lab: Lab, arguments: Sequence[str]) -> Answer:
     del arguments
     found = standings(lab)
     data = [{"switch": one.switch, "joined": one.joined, "controllers": list(one.rows)} for one in found]
-    text = "\n".join(one.told for one in found) or "no switch has a controller: they forward as learning switches"
+    text = "\n".join(one.in_words for one in found) or "no switch has a controller: they forward as learning switches"
     return Answer(data, text, all(one.joined for one in found))
 
 
@@ -26,6 +26,6 @@ def without_controller(lab: Lab) -> list[str]:
     """One sentence for each switch whose controller has not joined or is gone, at most five and how many more."""
     if not any(node.get("controllers") for node in lab.describe()["nodes"]):
         return []
-    told = [one.told for one in standings(lab) if not one.joined]
-    more = len(told) - _MOST_TOLD
-    return told if more <= 0 else [*told[:_MOST_TOLD], f"and {more} more switches; see: controllers"]
+    waiting = [one.in_words for one in standings(lab) if not one.joined]
+    more = len(waiting) - _MOST_NAMED
+    return waiting if more <= 0 else [*waiting[:_MOST_NAMED], f"and {more} more switches; see: controllers"]

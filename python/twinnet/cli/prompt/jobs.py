@@ -11,7 +11,7 @@ from typing import Any
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
-from twinnet.lab_process.requests import JobRow
+from twinnet.lab_process.replies import JobRow
 
 __all__ = ["Jobs"]
 
@@ -60,8 +60,8 @@ class Jobs:
             raise BadValue(f"there is no job {words[0]} (running: {known})", _USAGE)
         number = _signal(words[1] if len(words) == 2 else "TERM")
         lab.connection.signal(job=chosen["job"], signal=int(number))
-        told = f"[{words[0]}] {chosen['host']} {shlex.join(chosen['argv'])}: {number.name}"
-        return Answer({"number": int(words[0]), "signal": int(number)}, told)
+        text = f"[{words[0]}] {chosen['host']} {shlex.join(chosen['argv'])}: {number.name}"
+        return Answer({"number": int(words[0]), "signal": int(number)}, text)
 
 
 def _signal(word: str) -> signal.Signals:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinnet.cli.prompt.session import COMMANDS, Session
+from twinnet.cli.prompt.completing import candidates
+from twinnet.cli.prompt.session import Session
 from twinnet.errors import LabClosed
 from twinnet.lab.lab import Lab
-from twinnet.network.link_settings import SETTINGS
 
 _LOOK_S = 0.2
 _LONG_S = 3600.0
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent, Completion
     from prompt_toolkit.document import Document
 
-__all__ = ["candidates", "interact", "run_lines"]
+__all__ = ["interact", "run_lines"]
 
 
 def run_lines(session: Session, lines: Iterable[str]) -> bool:
@@ -60,8 +60,8 @@ def interact(session: Session) -> None:
         # A home that cannot be written (a service account): the prompt works, only its history is forgotten.
         kept = None
     prompt: PromptSession[str] = PromptSession(history=kept, completer=NodeCompleter(), complete_while_typing=False)
-    what = f"lab {session.lab.name}" if session.lab.clock == "wall" else f"lab on the {session.lab.clock} clock"
-    print(f"*** {what}: type help, or HOST PROGRAM", flush=True)
+    clock = "" if session.lab.clock == "wall" else f" on the {session.lab.clock} clock"
+    print(f"*** lab {session.lab.name}{clock}: type help, or HOST PROGRAM", flush=True)
     threading.Thread(target=_leave_with, args=(session.lab, prompt), daemon=True).start()
     while not session.over:
         _check_lives(session.lab)
@@ -126,27 +126,3 @@ def lines_of_stdin(lab: Lab) -> Iterator[str]:
                 yield line.decode(sys.stdin.encoding, sys.stdin.errors or "strict")
             if not read:
                 return
-
-
-def candidates(lab: Lab, before: str) -> list[str]:
-    """Return what can follow the line `before`, its last word as it is typed so far."""
-    words = before.split(" ")
-    typed, earlier = words[-1], [word for word in words[:-1] if word]
-    if not earlier:
-        found = [*COMMANDS, *lab.layout.names("host")]
-    elif earlier[0] in COMMANDS:
-        kinds = COMMANDS[earlier[0]].follows
-        found = _of_kind(lab, kinds[min(len(earlier) - 1, len(kinds) - 1)]) if kinds else []
-    else:
-        found = list(lab.layout.nodes)
-    return sorted(one for one in found if one.startswith(typed))
-
-
-def _of_kind(lab: Lab, kind: str) -> list[str]:
-    if kind == "interface":
-        return ["stop", *(port["name"] for node in lab.layout.nodes.values() for port in node.get("ports", ()))]
-    if kind == "setting":
-        return [*SETTINGS, "down", "direction"]
-    if kind == "flow":
-        return ["add", "del"]
-    return list(lab.layout.nodes) if kind == "node" else lab.layout.names(kind)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, LabClosed, TwinnetError
 from twinnet.lab.lab import Lab
+from twinnet.lab.parts import AppHandle
 from twinnet.traffic import apps
 from twinnet.units import format_duration, format_rate, rate_bps
 
@@ -31,11 +32,11 @@ def pingallfull(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Ping from every host to every other, and show each round trip in milliseconds."""
     pairs = _pinged(lab, arguments)
 
-    def told(pair: Mapping[str, Any]) -> str:
+    def worded(pair: Mapping[str, Any]) -> str:
         rtt = pair["rtt_ms"]
         return f" {pair['from']}->{pair['to']}: " + (f"1/1, rtt {rtt:.3f} ms" if rtt is not None else "1/0")
 
-    return _ping_answer(pairs, [told(pair) for pair in pairs])
+    return _ping_answer(pairs, [worded(pair) for pair in pairs])
 
 
 def _ping_answer(pairs: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> Answer:
@@ -58,12 +59,22 @@ def _pinged(lab: Lab, arguments: Sequence[str]) -> list[dict[str, Any]]:
     pairs: list[dict[str, Any]] = []
     for source in hosts:
         others = [name for name in hosts if name != source]
-        started = [lab.start(apps.ping(source, other, count=1)) for other in others]
-        lab.wait(started, f"{lab.now() + _PATIENCE_S:.6f} s")
+        started = [_ping(lab, source, other) for other in others]
+        lab.wait([handle for handle in started if handle is not None], f"{lab.now() + _PATIENCE_S:.6f} s")
         for other, handle in zip(others, started, strict=True):
-            rtt = handle.report().rtt
+            rtt = handle.report().rtt if handle is not None else None
             pairs.append({"from": source, "to": other, "rtt_ms": rtt.mean / 1e9 if rtt is not None else None})
     return pairs
+
+
+def _ping(lab: Lab, source: str, target: str) -> AppHandle | None:
+    """Begin one ping; ``None`` from or to a host that cannot, such as one without an address."""
+    try:
+        return lab.start(apps.ping(source, target, count=1))
+    except LabClosed:
+        raise
+    except TwinnetError:
+        return None
 
 
 def pingpair(lab: Lab, arguments: Sequence[str]) -> Answer:
@@ -132,7 +143,7 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
             if one.flow == handle.flow:
                 ends[one.role] = one.throughput_bps
                 errors += one.errors
-    told = [f"{role} {_rounded(bps)}" for role, bps in ends.items()]
+    rates = [f"{role} {_rounded(bps)}" for role, bps in ends.items()]
     data = {
         "from": source,
         "to": target,
@@ -140,7 +151,7 @@ def iperf(lab: Lab, arguments: Sequence[str]) -> Answer:
         "throughput_bps": ends,
         "errors": errors,
     }
-    text = f"*** {source} -> {target}: {', '.join(told) or 'nothing arrived'}" + "".join(f"\n{e}" for e in errors)
+    text = f"*** {source} -> {target}: {', '.join(rates) or 'nothing arrived'}" + "".join(f"\n{e}" for e in errors)
     return Answer(data, text, finished and ends.get("sink", 0) > 0)
 
 

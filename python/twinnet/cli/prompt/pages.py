@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue
@@ -10,6 +11,8 @@ from twinnet.lab.lab import Lab
 from twinnet.lab.live_page import LivePage
 
 __all__ = ["Pages"]
+
+_USAGE = "write: live, live control, live FILE.html, live control FILE.html, live FILE.parquet or live stop"
 
 
 class Pages:
@@ -19,10 +22,13 @@ class Pages:
     ----------
     lasts
         Whether the session waits for lines: a page ends with its session.
+    positions
+        The file with the places of nodes, of a lab whose network is from a file.
     """
 
-    def __init__(self, lasts: bool) -> None:
+    def __init__(self, lasts: bool, positions: Path | None = None) -> None:
         self._lasts = lasts
+        self._positions = positions
         self._page: LivePage | None = None
         self._out: str | None = None
 
@@ -30,8 +36,10 @@ class Pages:
         """Begin a page, record it in a file, say where it is, or end it."""
         if not self._lasts:
             raise BadValue("a page ends with the command that began it", f"write: twinnet live {lab.name}")
-        if len(words) > 1:
-            raise BadValue(f"live does not understand {words[1]!r} there", "write: live, live FILE.html or live stop")
+        control = "control" in words
+        words = [word for word in words if word != "control"]
+        if len(words) > 1 or (control and words == ["stop"]):
+            raise BadValue(f"live does not understand {words[-1]!r} there", _USAGE)
         running = self._page if self._page is not None and self._page.running else None
         if list(words) == ["stop"]:
             if running is None:
@@ -41,9 +49,9 @@ class Pages:
             return Answer({"path": self._out}, f"wrote {self._out}" if self._out else "")
         if running is None:
             self._out = words[0] if words else None
-            running = self._page = lab.live(self._out)
-        elif words:
-            raise BadValue("the page is open and records nothing", "end it first: live stop")
+            running = self._page = lab.live(self._out, control, self._positions)
+        elif words or control:
+            raise BadValue("a page is open, and it stays as it was begun", "end it first: live stop")
         address = running.address
         return Answer(
             {"address": address, "path": self._out}, f"open {address}\nlive stop ends it, and so does the lab"

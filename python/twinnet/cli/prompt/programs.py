@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.prompt.jobs import Jobs
-from twinnet.cli.terminal import on_terminal, run_on_terminal
+from twinnet.cli.terminal import run_on_terminal, wants_terminal
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
+from twinnet.lab.terminal_job import of_caller
 from twinnet.lab_process.job import DEVNULL, Ending
 
 __all__ = ["run_program"]
@@ -28,29 +28,36 @@ def run_program(lab: Lab, host: str, command: str, jobs: Jobs, capture_output: b
         )
     background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
     where = lab[host]
+    _, cwd = of_caller(lab, host)
     if background:
         command = command.rstrip()[:-1].strip()
-        job = where.popen(
-            command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=str(Path.cwd())
-        )
+        job = where.popen(command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=cwd)
         number = jobs.number(job.number)
         return Answer({"job": job.number, "number": number, "pid": job.pid}, f"[{number}] {job.pid}")
     if capture_output:
-        done = where.run(command, shell=True, cwd=str(Path.cwd()))
+        done = where.run(command, shell=True, cwd=cwd)
         data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}
         return Answer(data, ok=done.returncode == 0)
     sys.stdout.flush()
-    ended = _foreground(lab, host, command)
+    ended = _foreground(lab, host, command, cwd)
     return Answer({"status": ended.shell_status, "elapsed_s": ended.elapsed_s}, ok=ended.returncode == 0)
 
 
-def _foreground(lab: Lab, host: str, command: str) -> Ending:
-    if on_terminal() and lab.clock == "wall":
-        return run_on_terminal(lab, host, ["/bin/sh", "-c", command], str(Path.cwd()))
+def _foreground(lab: Lab, host: str, command: str, cwd: str | None) -> Ending:
+    if wants_terminal(lab, command.split()):
+        return run_on_terminal(lab, host, ["/bin/sh", "-c", command])
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=str(Path.cwd()))
+    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=cwd)
+    interrupted = False
     while True:
         try:
-            return job.wait()
+            ended = job.wait()
         except KeyboardInterrupt:
-            job.signal(2)
+            # Who asks again has seen that the program does not listen.
+            job.signal(9 if interrupted else 2)
+            interrupted = True
+            continue
+        if interrupted and ended.returncode in (-2, -9):
+            # As in a shell: what ends by the interrupt of its user ends the lines that were to follow.
+            raise KeyboardInterrupt
+        return ended

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import click
 
 import twinnet
 from twinnet.cli.prompt import (
@@ -60,8 +64,24 @@ COMMANDS: dict[str, Command] = {
     "dpctl": Command(
         "dpctl dump-flows | add-flow FLOW | del-flows [MATCH]", "show or change flows of all switches", ("dpctl",)
     ),
+    "ovs-ofctl": Command(
+        "ovs-ofctl dump-flows SWITCH | add-flow SWITCH FLOW | del-flows SWITCH [MATCH]",
+        "the same for one switch",
+        ("dpctl", "switch"),
+    ),
+    "ovs-appctl": Command(
+        "ovs-appctl fdb/show SWITCH | fdb/flush SWITCH",
+        "show the addresses that a switch has learnt, or have it forget them",
+        ("learnt", "switch"),
+    ),
+    "follow": Command(
+        "follow A B [udp | tcp | icmp] [PORT]", "show the way of a packet, and what each node does", ("host", "host")
+    ),
     "switch": Command("switch SWITCH stop | start", "take all links of a switch down, or up", ("switch", "state")),
-    "link": Command("link A B up | down | delay 10ms rate 5Mbit ...", "change a link", ("node", "node", "setting")),
+    "link": Command(
+        "link A B up | down | delay 10ms rate 5Mbit queue codel ...", "change a link", ("node", "node", "setting")
+    ),
+    "queue": Command("queue INTERFACE KIND[,NAME=VALUE]...", "give a switch's port another queue", ("port", "queue")),
     "pingall": Command("pingall [HOST]...", "ping between all hosts", ("host",)),
     "pingallfull": Command("pingallfull [HOST]...", "the same with each round trip", ("host",)),
     "pingpair": Command("pingpair [A B]", "ping between two hosts", ("host", "host")),
@@ -77,18 +97,22 @@ COMMANDS: dict[str, Command] = {
         "show rates of ports, or write them",
         ("interface",),
     ),
-    "live": Command("live [FILE.html] | stop", "open a page for the browser; with a file, record it"),
+    "live": Command(
+        "live [control] [FILE.html] | stop",
+        "open a page for the browser, with control one that changes the lab; with a file, record it",
+    ),
+    "export": Command("export FILE", "write the network as it is now into a network file", ("file",)),
     "tunnels": Command("tunnels", "show the tunnels to other speakers"),
     "fidelity": Command("fidelity [reset]", "show how well the lab kept its schedule"),
     "jobs": Command("jobs", "show the programs that run"),
     "kill": Command("kill N [SIGNAL]", "end a program of jobs, or send it another signal"),
     "terminal": Command("terminal HOST...", "open a shell of each host in a new window", ("host",)),
     "time": Command("time LINE", "do a line and say how long it took"),
-    "source": Command("source FILE", "do the lines of a file"),
+    "source": Command("source FILE", "do the lines of a file", ("file",)),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
     "sleep": Command("sleep DURATION", "wait"),
-    "help": Command("help [COMMAND]", "show this, or one command"),
+    "help": Command("help [COMMAND]", "show this, or one command", ("command",)),
     "exit": Command("exit", "end the lab"),
 }
 """The commands by name; every other line begins with a host and is a program for it."""
@@ -114,6 +138,7 @@ _OF_NO_SWITCH = (
     "nodes",
     "net",
     "intfs",
+    "export",
     "time",
     "live",
 )
@@ -131,10 +156,22 @@ class Session:
         Whether each answer is one line of JSON.
     lasts
         Whether lines go on to come while the lab runs.
+    paged
+        Whether a person reads at a terminal, who is shown long help page by page.
+    positions
+        The file with the places of nodes, of a lab whose network is from a file.
     """
 
-    def __init__(self, lab: Lab, as_json: bool = False, lasts: bool = True) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        as_json: bool = False,
+        lasts: bool = True,
+        paged: bool = False,
+        positions: Path | None = None,
+    ) -> None:
         self.lab = lab
+        self.paged = paged
         self.as_json = as_json
         self.over: bool = False
         self._depth = 0
@@ -154,18 +191,23 @@ class Session:
             "flows": showing.flows,
             "jobs": self.jobs.jobs,
             "kill": self.jobs.kill,
+            "export": showing.export,
             "tunnels": showing.tunnels,
             "controllers": controllers.controllers,
             "dpctl": switches.dpctl,
+            "ovs-ofctl": switches.ofctl,
+            "ovs-appctl": switches.appctl,
+            "follow": switches.follow,
             "switch": switches.switch,
             "pingpair": measuring.pingpair,
             "iperfudp": measuring.iperfudp,
             "terminal": terminals.terminal,
             "flow": changing.flow,
             "link": changing.link,
+            "queue": changing.queue,
             "capture": self.captures.command,
             "watch": self.watches.command,
-            "live": pages.Pages(lasts).live,
+            "live": pages.Pages(lasts, positions).live,
             "pingall": measuring.pingall,
             "pingallfull": measuring.pingallfull,
             "iperf": measuring.iperf,
@@ -189,19 +231,24 @@ class Session:
             raise
         except TwinnetError as error:
             if self.as_json:
-                told = {"name": error.name, "message": error.message, "remedy": error.remedy}
-                print(json.dumps({"command": line, "error": told}, ensure_ascii=False), flush=True)
+                refusal = {"name": error.name, "message": error.message, "remedy": error.remedy}
+                print(json.dumps({"command": line, "error": refusal}, ensure_ascii=False), flush=True)
             else:
                 _tell(f"*** {error}")
             return False
         # Such an answer may be that of a switch which stands alone: who reads it is to know.
         lacking = [] if self.over or first_word(line) in _OF_NO_SWITCH else controllers.without_controller(self.lab)
         if self.as_json:
-            told = {"command": line, "ok": answer.ok, "result": answer.data}
-            print(json.dumps(told | ({"warnings": lacking} if lacking else {}), ensure_ascii=False), flush=True)
+            record = {"command": line, "ok": answer.ok, "result": answer.data}
+            print(json.dumps(record | ({"warnings": lacking} if lacking else {}), ensure_ascii=False), flush=True)
             return answer.ok
         if answer.text:
-            print(answer.text_for(terminal_columns()), flush=True)
+            shown = answer.text_for(terminal_columns())
+            rows = shutil.get_terminal_size().lines
+            if self.paged and first_word(line) in ("help", "?") and shown.count("\n") + 2 > rows:
+                click.echo_via_pager(shown + "\n")
+            else:
+                print(shown, flush=True)
         for one in lacking:
             _tell(f"*** {one}")
         return answer.ok
@@ -274,9 +321,9 @@ class Session:
     def end(self) -> None:
         """Stop what the session began: its captures and samplers."""
         if self.lab.running:
-            for told in (self.captures.stop(), self.watches.stop()):
-                if told.text and not self.as_json:
-                    print(told.text, flush=True)
+            for ended in (self.captures.stop(), self.watches.stop()):
+                if ended.text and not self.as_json:
+                    print(ended.text, flush=True)
 
     def _source(self, path: str) -> Answer:
         """Do the lines of a file; a file that names itself is refused by depth."""

@@ -1,18 +1,21 @@
-"""Prompt commands that show nodes, links, ports, flows and jobs."""
+"""Prompt commands that show nodes, links, ports, flows and jobs, and write the network as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from twinnet.cli.prompt.answer import Answer
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, reason
 from twinnet.lab.lab import Lab
+from twinnet.lab.network_now import network_now
 from twinnet.lab.standing import standings
 from twinnet.network.link_settings import describe_direction
+from twinnet.network.written_file import written_network
 from twinnet.report.text_table import table
 
-__all__ = ["dump", "flows", "intfs", "links", "net", "nodes", "ports", "tunnels"]
+__all__ = ["dump", "export", "flows", "intfs", "links", "net", "nodes", "ports", "tunnels"]
 
 
 _ALWAYS = ("frames", "link_bytes", "received_frames", "received_bytes", "backlog_frames")
@@ -76,11 +79,12 @@ def tunnels(lab: Lab, arguments: Sequence[str]) -> Answer:
     rows = lab.tunnels()
     lines: list[str] = []
     for row in rows:
-        told = row["tunnel"]
-        name = f"vni {told['vni']}" if told["kind"] == "vxlan" else f"key {told['key']}"
+        tunnel = row["tunnel"]
+        kind = tunnel["kind"]
+        name = f"vni {tunnel['vni']}" if kind == "vxlan" else f"key {tunnel['key']}"
         counts = {**row["counters"], **{f"refused {why}": number for why, number in row["refused"].items()}}
         said = ", ".join(f"{what.replace('_', ' ')} {number}" for what, number in counts.items() if number)
-        lines.append(f"{row['node']}: {told['kind']} {name} to {row['remote']}, mtu {row['inner_mtu']} inside; {said}")
+        lines.append(f"{row['node']}: {kind} {name} to {row['remote']}, mtu {row['inner_mtu']} inside; {said}")
     return Answer(rows, "\n".join(lines) or "there is no tunnel to another speaker")
 
 
@@ -90,8 +94,8 @@ def links(lab: Lab, arguments: Sequence[str]) -> Answer:
     now = lab.links()
     lines: list[str] = []
     for index, link in enumerate(now):
-        told = lab.layout.links[index]
-        a, b = _interface(lab, told["a"]), _interface(lab, told["b"])
+        described = lab.layout.links[index]
+        a, b = _interface(lab, described["a"]), _interface(lab, described["b"])
         state = "up" if link["ab"].get("up") and link["ba"].get("up") else "DOWN"
         ab, ba = (describe_direction(link[way].get("config") or {}) for way in ("ab", "ba"))
         both = ab if ab == ba else f"-> {ab}, <- {ba}"
@@ -135,3 +139,16 @@ def flows(lab: Lab, arguments: Sequence[str]) -> Answer:
 
 def _interface(lab: Lab, end: Mapping[str, Any]) -> str:
     return lab.layout.nodes[end["node"]]["ports"][end["port"]]["name"]
+
+
+def export(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Write the network as it is now into a network file."""
+    if len(arguments) != 1:
+        raise BadValue("export needs a file", "write for example: export network.yaml")
+    head = [f"The network of a lab as it was at {lab.now():.3f} s."]
+    text = written_network(network_now(lab), head)
+    try:
+        Path(arguments[0]).write_text(text)
+    except OSError as error:
+        raise BadValue(f"{arguments[0]} cannot be written: {reason(error)}", "name another file") from None
+    return Answer({"file": arguments[0]}, f"wrote {arguments[0]}")

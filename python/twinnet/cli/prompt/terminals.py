@@ -12,6 +12,7 @@ from twinnet.cli.prompt.answer import Answer
 from twinnet.errors import BadValue, NotAvailable, reason
 from twinnet.interpreter import PYTHON
 from twinnet.lab.lab import Lab
+from twinnet.lab.terminal_job import usual_shell
 
 __all__ = ["terminal", "window_command"]
 
@@ -40,7 +41,7 @@ def terminal(lab: Lab, arguments: Sequence[str]) -> Answer:
 def _open_window(lab: Lab, host: str) -> int:
     """Open a window with a shell in `host` and return the process that shows it."""
     ours = [*PYTHON, "-c", "from twinnet.cli import main; main()"]
-    shell = [*ours, "exec", lab.name, host, "--", os.environ.get("SHELL", "/bin/sh")]
+    shell = [*ours, "exec", "--terminal", lab.name, host, "--", usual_shell(lab, host)]
     command = window_command(host, shell, os.environ)
     try:
         opened = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -63,15 +63,15 @@ class Watches:
 
     def stop(self, paths: Sequence[str] | None = None) -> Answer:
         """End the samplers of `paths` (default: all) and write their files."""
-        told: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         lines: list[str] = []
         for path in list(self.running) if paths is None else paths:
             if path not in self.running:
                 raise BadValue(f"nothing is watched for {path}", did_you_mean(path, self.running))
             answer = _written(self.running.pop(path).stop(), path)
-            told[path] = answer.data
+            answers[path] = answer.data
             lines.append(answer.text)
-        return Answer(told, "\n".join(lines))
+        return Answer(answers, "\n".join(lines))
 
     def _follow(self, lab: Lab, sampler: PortSampler, count: int) -> PortSamples:
         """Let `count` intervals pass, and show each; Ctrl-C ends them early."""
@@ -125,8 +125,8 @@ def _check_writable(path: str) -> None:
 
 
 def _head(samples: PortSamples) -> str:
-    ports = "".join(f"  {name:^26}" for name in samples.ports)
-    columns = "".join(f"  {'sent':>12} {'received':>13}" for _ in samples.ports)
+    ports = "".join(f"  {name:^33}" for name in samples.ports)
+    columns = "".join(f"  {'sent':>12} {'received':>13} {'queued':>6}" for _ in samples.ports)
     return f"{'':>10}{ports}\n{'s':>10}{columns}"
 
 
@@ -135,7 +135,8 @@ def _line(samples: PortSamples, place: int) -> str:
     words = [f"{end_s:10.3f}"]
     for series in samples.ports.values():
         sent, received = (8 * one[place] / samples.interval_s for one in (series.link_bytes, series.received_bytes))
-        words.append(f"  {_rate(sent):>12} {_rate(received):>13}")
+        # Frames that wait at the end of the interval.
+        words.append(f"  {_rate(sent):>12} {_rate(received):>13} {series.backlog_frames[place]:>6}")
         dropped = [f"{counts[place]} {reason}" for reason, counts in series.dropped.items() if counts[place]]
         if dropped:
             words.append(f" (dropped: {', '.join(dropped)})")

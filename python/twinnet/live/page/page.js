@@ -1,19 +1,73 @@
 // The page of a running lab: the network once, then what the server tells several times a second.
 
+import { openConsole } from "./console.js";
+import { Control } from "./control.js";
+import { FineCurves } from "./fine.js";
+import { FlowTable } from "./flows.js";
+import { Follow } from "./follow.js";
+import { AskedTable, controllerRows, trafficRows } from "./tables.js";
+import { leaveToken } from "./token.js";
 import { news, View } from "./view.js";
 
 const STALE_MS = 2000;
 
-const view = new View(await (await fetch("network")).json());
+leaveToken();
+
+const network = JSON.parse(document.getElementById("network").textContent);
+const flows = new FlowTable();
+const view = new View(network, opener);
+const follow = new Follow(view);
+new AskedTable("traffic", trafficRows);
+new AskedTable("controllers", controllerRows);
+const control = network.control ? new Control(view, flows, follow) : null;
+if (network.keeps_places) view.picture.onPlace = keepPlace;
+const fine = new FineCurves(view);
+view.onChoose = (number) => {
+  fine.choose(number);
+  control?.choose(number);
+};
+
+/** What a click on a node does, in words and as a function, and what a double click does. */
+function opener({ kind, name }) {
+  if (kind === "switch") return [`flows of ${name}`, () => flows.show(name)];
+  if (kind === "host" && network.control) {
+    return [`send from ${name}`, () => control.send(name), () => openConsole(name)];
+  }
+  return null;
+}
+
+/** Has the server keep where a node was dragged to. */
+async function keepPlace(node, x, y) {
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify({ node, x, y });
+  const answer = await fetch("place", { method: "POST", headers, body }).catch(() => null);
+  // Without its server the page says so by itself.
+  if (answer === null) return;
+  const refused = document.getElementById("refused");
+  refused.hidden = answer.ok;
+  if (!answer.ok) refused.textContent = (await answer.json()).message;
+}
+
 let lastNews = performance.now();
 let ended = false;
 
 const ticks = new EventSource("ticks");
-ticks.addEventListener("tick", (event) => {
+
+/** The lab has told something: how many acts there are, and whether its clock stands. */
+function heard({ acts }, stands) {
   lastNews = performance.now();
   news("");
-  view.add(JSON.parse(event.data));
+  document.getElementById("stands").hidden = !stands;
+  // Another browser at this page may have changed something.
+  if (control !== null && acts !== view.acts.length) control.look();
+}
+
+ticks.addEventListener("tick", (event) => {
+  const tick = JSON.parse(event.data);
+  view.add(tick);
+  heard(tick, false);
 });
+ticks.addEventListener("stands", (event) => heard(JSON.parse(event.data), true));
 ticks.addEventListener("silent", () => {
   lastNews = performance.now();
   news("The lab does not answer: what you see is from before.");

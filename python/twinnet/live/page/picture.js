@@ -1,98 +1,380 @@
 // The network as SVG: drawn once; then only widths, colours, bars and numbers change.
 
-import { barHeight, loadClass, rateText } from "./units.js";
+import { Controllers } from "./controllers.js";
+import { drag } from "./drag.js";
+import { element } from "./elements.js";
+import { foldedWays, foldsOf, summed } from "./folds.js";
+import { Lines } from "./lines.js";
+import { barHeight, barParts, CLASS_COLOURS, isLosing, loadClass, rateText } from "./units.js";
 
 const CELL = 120;
 const MARGIN = 70;
 const APART = 5;
 const MOST_WITH_NUMBERS = 40;
-
-/** A new element of SVG with attributes and, where given, a text, which is never markup. */
-export function element(name, attributes = {}, text = null) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== null) made.textContent = text;
-  return made;
-}
+const DOUBLE_CLICK_MS = 300;
+/** With fewer pixels for a unit no text can be read, and lines are drawn thicker. */
+const LEAST_READABLE = 0.35;
 
 export class Picture {
-  /** Draws `network` into `svg`; `choose` is called with the number of a link that is clicked. */
-  constructor(svg, network, choose) {
-    const places = new Map(network.nodes.map((one) => [one.name, { x: one.x * CELL, y: one.y * CELL }]));
-    const all = [...places.values()];
-    const right = Math.max(...all.map((one) => one.x));
-    const bottom = Math.max(...all.map((one) => one.y));
-    svg.setAttribute("viewBox", `${-MARGIN} ${-MARGIN} ${right + 2 * MARGIN} ${bottom + 2 * MARGIN}`);
+  /** Draws `network` for `svg`, which shows it after `begin`; `choose` is called with the number of a link that is
+   * clicked. `opener` gives what a click on a node does, in words and as a function, and a function for a double click,
+   * if it does something else; nothing for a node that cannot be clicked. */
+  constructor(svg, network, choose, opener) {
+    this.network = network;
+    this.places = new Map(network.nodes.map((one) => [one.name, { x: one.x * CELL, y: one.y * CELL }]));
+    this.svg = svg;
+    this.drawing = document.createDocumentFragment();
+    this.controllers = new Controllers(network.controllers ?? [], CELL);
+    this.controllers.put(this.places);
+    svg.setAttribute("viewBox", this.bounds.join(" "));
     this.withNumbers = network.links.length <= MOST_WITH_NUMBERS;
     this.ways = [];
-    this.groups = [];
-    const above = element("g");
+    this.shown = [];
+    this.isFar = false;
+    this.thicker = 1;
+    this.followed = new Set();
+    this.links = [];
+    this.nodes = [];
+    this.lines = this.withNumbers ? null : new Lines(svg, this.ways);
+    this.above = element("g");
+    /** Are told when a node was dragged: its name and its place in cells; and when the size of the picture changes. */
+    this.onPlace = () => {};
+    this.onBounds = () => {};
     const times = new Map();
     network.links.forEach((link, number) => {
       const pair = [link.a, link.b].sort().join("\n");
       const nth = times.get(pair) ?? 0;
       times.set(pair, nth + 1);
-      const shift = Math.ceil(nth / 2) * 6 * APART * (nth % 2 ? 1 : -1);
-      const turned = link.a > link.b ? -1 : 1;
-      const ends = [places.get(link.a), places.get(link.b)];
-      const group = this.#link(link, number, ends, shift * turned, above, choose);
-      svg.append(group);
-      this.groups.push(group);
+      const shift = Math.ceil(nth / 2) * 6 * APART * (nth % 2 ? 1 : -1) * (link.a > link.b ? -1 : 1);
+      const group = this.#link([link.a, link.b], shift, `${link.a_port} – ${link.b_port}`);
+      asButton(group, `link of ${link.a_port} and ${link.b_port}: show curves`, () => choose(number));
     });
-    for (const node of network.nodes) svg.append(nodeDrawn(node, places.get(node.name)));
-    svg.append(above);
+    this.folds = foldsOf(network).map((fold) => this.#fold(fold));
+    this.drawing.append(this.controllers.drawn);
+    for (const node of network.nodes) {
+      const drawn = nodeDrawn(node);
+      const [words, open, openTwice] = opener(node) ?? [];
+      if (words !== undefined) {
+        drawn.classList.add("opens");
+        asButton(drawn, words, open, openTwice);
+      }
+      drawn.addEventListener("pointerdown", (event) => this.#drag(event, node.name));
+      this.drawing.append(drawn);
+      this.nodes.push([node, drawn]);
+    }
+    this.drawn = new Map(this.nodes.map(([{ name }, drawn]) => [name, drawn]));
+    for (const fold of this.folds) {
+      this.drawing.append(fold.handle);
+      this.drawn.set(fold, fold.node);
+    }
+    for (const { way, words } of network.filled ?? []) this.#markFilled(way, words);
+    for (const name of [...this.drawn.keys()]) this.#putNode(name);
+    this.links.forEach((_, number) => this.#putLink(number));
+    if (this.lines === null) this.#append();
+    for (const fold of this.folds) this.fold(fold, false);
   }
 
-  #link(link, number, [a, b], shift, above, choose) {
-    const name = `link of ${link.a_port} and ${link.b_port}: show curves`;
-    const group = element("g", { class: "link", tabindex: 0, role: "button", "aria-label": name });
-    group.append(element("title", {}, `${link.a_port} – ${link.b_port}`));
+  /** Shows what is drawn. With the size of the picture known before, the browser lays out only what is seen then. */
+  begin() {
+    this.svg.append(this.drawing);
+    this.drawing = this.svg;
+  }
+
+  /** Where the picture begins, and how large it is. */
+  get bounds() {
+    const all = [...this.places.values()];
+    const [right, bottom] = [Math.max(...all.map((one) => one.x)), Math.max(...all.map((one) => one.y))];
+    const above = this.controllers.height;
+    const wide = Math.max(right, this.controllers.right);
+    return [-MARGIN, -MARGIN - above, wide + 2 * MARGIN, bottom + 2 * MARGIN + above];
+  }
+
+  /** Shows the controllers, or leaves them out. */
+  showControllers(isShown) {
+    this.controllers.isShown = isShown;
+    show(this.controllers.drawn, isShown);
+    this.onBounds(this.bounds);
+  }
+
+  /** A triangle at the port that the plan's traffic fills. */
+  #markFilled(place, words) {
+    const mark = element("path", { class: "filled", d: "M-5 -6 L7 0 L-5 6 z" });
+    mark.append(element("title", {}, words));
+    this.links[place >> 1].group.append(mark);
+    this.ways[place].mark = mark;
+  }
+
+  /** Puts what changes with each tick into the SVG. */
+  #append() {
+    this.ways.forEach(({ drawn }, place) => drawn && this.links[place >> 1].group.append(drawn));
+    this.drawing.append(this.above);
+  }
+
+  /** What is drawn of a link between two ends, `shift` beside the straight line between them. */
+  #link(ends, shift, title) {
+    const group = element("g", { class: "link" });
+    const hit = element("line", { class: "hit" });
+    group.append(element("title", {}, title), hit);
+    for (let turned = 0; turned < 2; turned += 1) {
+      const way = {};
+      this.ways.push(way);
+      if (this.lines === null) this.#makeWay(way);
+    }
+    this.links.push({ ends, shift, group, hit });
+    this.drawing.append(group);
+    return group;
+  }
+
+  /** Puts the link `number` between its ends. */
+  #putLink(number) {
+    const { ends, shift, hit } = this.links[number];
+    const [a, b] = ends.map((end) => this.places.get(end));
     const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
     const along = { x: (b.x - a.x) / length, y: (b.y - a.y) / length };
     const aside = { x: -along.y, y: along.x };
     const at = (way, off) => ({ x: a.x + along.x * way + aside.x * off, y: a.y + along.y * way + aside.y * off });
-    group.append(line(at(0, shift), at(length, shift), "hit"));
-    for (const [side, from] of [[APART, 0], [-APART, length]]) {
-      const drawn = line(at(0, shift + side), at(length, shift + side), "way idle");
-      const near = from === 0 ? Math.min(0.3 * length, 42) : length - Math.min(0.3 * length, 42);
-      const foot = at(near, shift + 2.6 * side);
-      const bar = element("rect", { class: "bar", x: foot.x - 5, y: foot.y, width: 10, height: 0 });
-      const frames = element("text", { class: "told", x: foot.x, "text-anchor": "middle" });
-      const rate = element("text", { class: "told", ...labelPlace(at(length / 2, shift + 2.2 * side), aside, side) });
-      group.append(drawn);
-      above.append(bar, frames, rate);
-      this.ways.push({ drawn, bar, frames, rate, foot: foot.y });
-    }
-    group.addEventListener("click", () => choose(number));
-    group.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        choose(number);
-      }
+    putLine(hit, at(0, shift), at(length, shift));
+    [APART, -APART].forEach((side, turned) => {
+      const way = this.ways[2 * number + turned];
+      const [start, end] = [at(0, shift + side), at(length, shift + side)];
+      const near = Math.min(0.3 * length, 42);
+      const from = turned === 0 ? near : length - near;
+      const foot = at(from, shift + 2.6 * side);
+      // Nearer to the end that sends, so that it does not meet that of a neighbouring link at their middles.
+      const middle = at((turned === 0 ? 0.38 : 0.62) * length, shift + 2.2 * side);
+      Object.assign(way, { foot, from: start, to: end, label: labelPlace(middle, aside, side) });
+      if (this.lines === null) this.#putWay(way);
+      const angle = (Math.atan2(along.y, along.x) * 180) / Math.PI + 180 * turned;
+      const port = at(from, shift + side);
+      if (way.mark) put(way.mark, { transform: `translate(${port.x} ${port.y}) rotate(${angle})` });
     });
-    return group;
+  }
+
+  /** Makes what changes with each tick of one way. */
+  #makeWay(way) {
+    way.drawn = element("line", { class: "way idle" });
+    way.bar = element("rect", { class: "bar", width: 10, height: 0 });
+    way.parts = element("g");
+    way.frames = element("text", { class: "told", "text-anchor": "middle" });
+    way.rate = element("text", { class: "told" });
+    this.above.append(way.bar, way.parts, way.frames, way.rate);
+  }
+
+  #putWay({ drawn, bar, frames, rate, foot, from, to, label }) {
+    putLine(drawn, from, to);
+    put(bar, { x: foot.x - 5, y: foot.y });
+    put(frames, { x: foot.x });
+    put(rate, label);
+  }
+
+  /** What is drawn for a fold: a node with the number of its hosts, a link to it, and the handle at its switch. */
+  #fold({ hub, hosts, links }) {
+    const words = `${hosts.length} hosts`;
+    const node = nodeDrawn({ name: words, kind: "hosts", note: "" });
+    const fold = { hub, hosts, links, node, isFolded: false, ways: foldedWays({ hub, links }, this.network.links) };
+    node.classList.add("opens");
+    asButton(node, `${words} of ${hub}: unfold`, () => this.fold(fold, false));
+    fold.handle = element("g", { class: "fold" });
+    fold.sign = element("text", { "text-anchor": "middle", y: 4 });
+    fold.handle.append(element("circle", { r: 9 }), fold.sign);
+    asButton(fold.handle, "", () => this.fold(fold, !fold.isFolded));
+    const places = hosts.map((host) => this.places.get(host));
+    const mean = (of) => places.reduce((sum, place) => sum + of(place), 0) / places.length;
+    this.places.set(fold, { x: mean(({ x }) => x), y: mean(({ y }) => y) });
+    fold.number = this.links.length;
+    fold.group = this.#link([hub, fold], 0, `${hub} – ${words}`);
+    return fold;
+  }
+
+  /** Folds the hosts of a fold into one node, or unfolds them. */
+  fold(fold, isFolded) {
+    fold.isFolded = isFolded;
+    fold.sign.textContent = isFolded ? "+" : "−";
+    const act = isFolded ? "unfold" : "fold";
+    fold.handle.setAttribute("aria-label", `${fold.hosts.length} hosts of ${fold.hub}: ${act}`);
+    fold.handle.setAttribute("aria-expanded", String(!isFolded));
+    for (const host of fold.hosts) show(this.drawn.get(host), !isFolded);
+    for (const number of fold.links) this.#showLink(number, !isFolded);
+    // What is not shown of a fold is not in the picture.
+    const [parts, first] = [this.#above(fold.number), this.nodes[0][1]];
+    for (const way of this.#waysOf(fold.number)) way.isHidden = !isFolded;
+    if (isFolded) {
+      first.before(fold.group, fold.node);
+      this.above.append(...parts);
+    } else for (const part of [fold.group, fold.node, ...parts]) part.remove();
+    if (this.shown.length > 0) this.update(this.shown);
+  }
+
+  /** Folds all hosts, or unfolds them. */
+  foldAll(isFolded) {
+    for (const fold of this.folds) this.fold(fold, isFolded);
+  }
+
+  #showLink(number, isShown) {
+    show(this.links[number].group, isShown);
+    for (const way of this.#waysOf(number)) way.isHidden = !isShown;
+    for (const part of this.#above(number)) show(part, isShown);
+  }
+
+  #waysOf(number) {
+    return this.ways.slice(2 * number, 2 * number + 2);
+  }
+
+  /** What a link has above the nodes. */
+  #above(number) {
+    const ways = this.lines === null ? this.#waysOf(number) : [];
+    return ways.flatMap(({ bar, parts, frames, rate }) => [bar, parts, frames, rate]);
+  }
+
+  #putNode(name) {
+    const { x, y } = this.places.get(name);
+    put(this.drawn.get(name), { transform: `translate(${x} ${y})` });
+    for (const { hub, handle } of this.folds) {
+      if (hub === name) put(handle, { transform: `translate(${x + 34} ${y - 15})` });
+    }
+  }
+
+  /** Moves a node, within a cell beyond what there is. */
+  #move(name, { x, y }) {
+    const [, , wide, high] = this.bounds;
+    const most = Math.max(wide, high, 4 * CELL);
+    this.places.set(name, { x: Math.min(Math.max(0, x), most), y: Math.min(Math.max(0, y), most) });
+    this.#putNode(name);
+    this.controllers.put(this.places);
+    this.links.forEach(({ ends }, number) => {
+      if (ends.includes(name)) this.#putLink(number);
+    });
+    if (this.shown.length > 0) this.update(this.shown);
+  }
+
+  #drag(begin, name) {
+    if (begin.button !== 0) return;
+    // The picture itself stays where it is.
+    begin.stopPropagation();
+    const from = this.places.get(name);
+    const pixels = this.svg.getScreenCTM().a;
+    drag(
+      begin,
+      (x, y) => this.#move(name, { x: from.x + x / pixels, y: from.y + y / pixels }),
+      () => {
+        const { x, y } = this.places.get(name);
+        this.onBounds(this.bounds);
+        this.onPlace(name, Number((x / CELL).toFixed(3)), Number((y / CELL).toFixed(3)));
+      },
+    );
   }
 
   /** Shows `ways`, there and back of each link, as they are now. */
   update(ways) {
-    const most = Math.max(1, ...ways.map((one) => one.line ?? one.rate));
-    ways.forEach((way, place) => {
-      const { drawn, bar, frames, rate, foot } = this.ways[place];
-      drawn.setAttribute("class", `way ${loadClass(way)}`);
-      drawn.setAttribute("stroke-width", (1.5 + 7 * Math.sqrt(Math.min(1, way.rate / most))).toFixed(1));
+    this.shown = ways;
+    const most = ways.reduce((sum, one) => Math.max(sum, one.line ?? one.rate), 1);
+    this.widthOf = (way) => this.thicker * (1.5 + 7 * Math.sqrt(Math.min(1, (way?.rate ?? 0) / most)));
+    if (this.lines === null) this.#update();
+    else this.lines.show(this.#all, this.followed, this.widthOf, this.thicker);
+  }
+
+  /** The ways that are shown, and behind them those of the folds. */
+  get #all() {
+    const sums = this.folds.flatMap(({ isFolded, ways }) =>
+      ways.map((places) => summed(isFolded ? places.map((place) => this.shown[place]) : [])),
+    );
+    return this.shown.length > 0 ? [...this.shown, ...sums] : [];
+  }
+
+  /** Has `work` find all of the picture in its SVG: of a large network, what changes is there meanwhile alone. */
+  whole(work) {
+    if (this.lines !== null) {
+      for (const way of this.ways.filter(({ isHidden }) => !isHidden)) {
+        this.#makeWay(way);
+        this.#putWay(way);
+      }
+      this.#append();
+      this.#update();
+    }
+    work();
+    if (this.lines === null) return;
+    for (const way of this.ways) {
+      way.drawn?.remove();
+      delete way.drawn;
+    }
+    this.above.replaceChildren();
+    this.above.remove();
+  }
+
+  #update() {
+    this.#all.forEach((way, place) => {
+      const { drawn, bar, parts, frames, rate, foot } = this.ways[place];
+      if (drawn === undefined) return;
+      const marks = [isLosing(way) ? " losing" : "", this.followed.has(place) ? " followed" : ""];
+      drawn.setAttribute("class", `way ${loadClass(way)}${marks.join("")}`);
+      drawn.setAttribute("stroke-width", this.widthOf(way).toFixed(1));
       const height = barHeight(way.queue);
       bar.setAttribute("height", height.toFixed(1));
-      bar.setAttribute("y", (foot - height).toFixed(1));
-      frames.setAttribute("y", (foot - height - 3).toFixed(1));
-      frames.textContent = way.queue > 0 ? String(way.queue) : "";
+      bar.setAttribute("y", (foot.y - height).toFixed(1));
+      if (way.classes !== undefined || parts.hasChildNodes()) {
+        parts.replaceChildren(...barParts(way, height).map((part) => barPart(part, foot)));
+      }
+      frames.setAttribute("y", (foot.y - height - 3).toFixed(1));
+      frames.textContent = way.queue > 0 && !this.isFar ? String(way.queue) : "";
       if (this.withNumbers) rate.textContent = way.rate > 0 ? rateText(way.rate) : "";
     });
   }
 
+  /** A unit of the picture has so many pixels: from afar lines are thicker, and there is no text. */
+  scale(pixels) {
+    this.isFar = pixels < LEAST_READABLE;
+    this.svg.classList.toggle("far", this.isFar);
+    this.thicker = Math.max(1, LEAST_READABLE / pixels);
+    if (this.shown.length > 0) this.update(this.shown);
+  }
+
+  /** Marks the nodes whose name or note has `words` in it, and returns how many they are. */
+  find(words) {
+    const wanted = words.toLowerCase();
+    let count = 0;
+    for (const [{ name, note }, drawn] of this.nodes) {
+      const found = wanted !== "" && `${name}\n${note}`.toLowerCase().includes(wanted);
+      drawn.classList.toggle("found", found);
+      count += Number(found);
+    }
+    for (const { hosts, node } of this.folds) {
+      node.classList.toggle("found", hosts.some((host) => this.drawn.get(host).classList.contains("found")));
+    }
+    return count;
+  }
+
+  /** Marks the ways with these numbers: a packet goes along them. */
+  follow(numbers) {
+    this.followed = new Set(numbers);
+    this.ways.forEach(({ drawn }, place) => drawn?.classList.toggle("followed", this.followed.has(place)));
+    if (this.shown.length > 0) this.update(this.shown);
+  }
+
   /** Marks the link whose curves are shown; `null`: none. */
   mark(chosen) {
-    this.groups.forEach((group, number) => group.classList.toggle("chosen", number === chosen));
+    this.links.forEach(({ group }, number) => group.classList.toggle("chosen", number === chosen));
   }
+}
+
+/** Lets `group` be clicked, or chosen by the keyboard; with `actTwice` a click waits whether it becomes a double one. */
+function asButton(group, name, act, actTwice = null) {
+  put(group, { tabindex: 0, role: "button", "aria-label": name });
+  let waiting = null;
+  group.addEventListener("click", () => {
+    clearTimeout(waiting);
+    if (actTwice === null) act();
+    else waiting = setTimeout(act, DOUBLE_CLICK_MS);
+  });
+  group.addEventListener("dblclick", () => {
+    clearTimeout(waiting);
+    actTwice?.();
+  });
+  group.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      act();
+    }
+  });
 }
 
 /** Where the number of a way stands: away from the other way, so that neither crosses a line of the two. */
@@ -102,23 +384,42 @@ function labelPlace(foot, aside, side) {
   return { x: foot.x, y: foot.y + 5, "text-anchor": right > 0 ? "start" : "end" };
 }
 
-function line(from, to, name) {
-  return element("line", { class: name, x1: from.x, y1: from.y, x2: to.x, y2: to.y });
+/** A part of a queue's bar, in the colour of its class. */
+function barPart({ from, tall, number }, foot) {
+  const y = (foot.y - from - tall).toFixed(1);
+  const place = { x: foot.x - 5, y, width: 10, height: tall.toFixed(1) };
+  const kind = number === null ? "" : ` class-${number % CLASS_COLOURS}`;
+  const part = element("rect", { class: `bar part${kind}`, ...place });
+  if (number !== null) part.append(element("title", {}, `class ${number}`));
+  return part;
 }
 
-function nodeDrawn(node, { x, y }) {
+function put(drawn, attributes) {
+  for (const [key, value] of Object.entries(attributes)) drawn.setAttribute(key, value);
+}
+
+function putLine(drawn, from, to) {
+  put(drawn, { x1: from.x, y1: from.y, x2: to.x, y2: to.y });
+}
+
+function show(drawn, isShown) {
+  if (isShown) drawn.removeAttribute("display");
+  else drawn.setAttribute("display", "none");
+}
+
+function nodeDrawn(node) {
   const inside = node.kind === "switch" || node.kind === "router";
   const width = Math.min(CELL - 16, Math.max(inside ? 60 : 48, 10 * node.name.length + 14));
-  const group = element("g", { class: "node" });
+  const group = element("g", { class: `node ${node.kind}` });
   const corners = { rx: inside ? 3 : 15 };
-  group.append(element("title", {}, `${node.kind} ${node.name}`));
-  group.append(element("rect", { x: x - width / 2, y: y - 15, width, height: 30, ...corners }));
-  const name = element("text", { x, y }, node.name);
+  group.append(element("title", {}, node.kind === "hosts" ? node.name : `${node.kind} ${node.name}`));
+  group.append(element("rect", { x: -width / 2, y: -15, width, height: 30, ...corners }));
+  const name = element("text", {}, node.name);
   if (10 * node.name.length + 14 > CELL - 16) {
     name.setAttribute("textLength", width - 8);
     name.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
   group.append(name);
-  if (node.note) group.append(element("text", { class: "note", x, y: y + 25 }, node.note));
+  if (node.note) group.append(element("text", { class: "note", y: 25 }, node.note));
   return group;
 }

@@ -5,9 +5,11 @@ const MOST_WAYS = 200_000;
 const LEAST_TICKS = 240;
 
 export class Player {
-  /** `show` is called with the number of the tick to be shown whenever that is another one. */
-  constructor(show) {
+  /** `show` is called with the number of the tick to be shown whenever that is another one. Of `mostWays` directions of
+   * links over all ticks more than the oldest are forgotten. */
+  constructor(show, mostWays = MOST_WAYS) {
     this.show = show;
+    this.mostWays = mostWays;
     this.ticks = [];
     this.moment = 0;
     this.playing = true;
@@ -29,7 +31,7 @@ export class Player {
   add(tick) {
     const follows = this.follows;
     this.ticks.push(tick);
-    const most = Math.max(LEAST_TICKS, Math.floor(MOST_WAYS / Math.max(1, tick.ways.length)));
+    const most = Math.max(LEAST_TICKS, Math.floor(this.mostWays / Math.max(1, tick.ways.length)));
     if (this.ticks.length > most) {
       this.ticks.shift();
       if (this.shown !== null) this.shown = Math.max(0, this.shown - 1);

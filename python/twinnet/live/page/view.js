@@ -1,10 +1,14 @@
 // What the page shows of a network: the picture, the verdict, the busiest ports and the curves, at a moment that the
 // reader chooses.
 
-import { drawCurves } from "./curves.js";
+import { drawCurves, MOST_S } from "./curves.js";
+import { finest } from "./fine.js";
+import { HeatMap } from "./heat.js";
+import { asCsv, asSvg, saveText } from "./out.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
-import { rateText, shortText, wayOf } from "./units.js";
+import { rateText, shortText, timeText, wayOf } from "./units.js";
+import { Zoom } from "./zoom.js";
 
 const MOST_ROWS = 12;
 const STEP_MS = 100;
@@ -17,19 +21,64 @@ export function news(text) {
   if (at("news").textContent !== text) at("news").textContent = text;
 }
 
+/** A tick as the player has it, from what the server or a file tells. */
+export function kept({ now_s: now, elapsed_s: elapsed, ways, verdict, bands, controllers }) {
+  return { now, elapsed, ways: ways.map((one, place) => wayOf(one, elapsed, bands?.[place])), verdict, controllers };
+}
+
 export class View {
-  constructor(network) {
+  /** Shows `network`; `opener` is that of the picture. A recording is kept whole: `isWhole`. */
+  constructor(network, opener = () => null, isWhole = false) {
     this.network = network;
     this.chosen = null;
+    /** How many seconds before the shown moment the curves begin. */
+    this.seconds = MOST_S;
+    /** So many are asked for. */
+    this.span = Infinity;
+    /** What the page has changed, which its curves mark, and who is told which link is chosen. */
+    this.acts = [];
+    /** The ticks of a recording that is set beside this one. */
+    this.beside = null;
+    /** The samples of the chosen link, where there are some. */
+    this.fine = [];
+    this.onChoose = () => {};
     document.title = `${network.lab} – twinnet live`;
     at("lab").textContent = network.lab;
     at("title").textContent = network.title;
-    this.picture = new Picture(at("picture"), network, (number) => this.choose(number));
+    this.picture = new Picture(at("picture"), network, (number) => this.choose(number), opener);
+    const zoom = new Zoom(at("picture"), (pixels) => this.picture.scale(pixels));
+    this.picture.begin();
+    this.picture.onBounds = (bounds) => zoom.fit(bounds);
+    at("fold").hidden = this.picture.folds.length === 0;
+    at("fold").addEventListener("click", () => {
+      const isFolded = this.picture.folds.some((fold) => !fold.isFolded);
+      this.picture.foldAll(isFolded);
+      at("fold").textContent = isFolded ? "Unfold hosts" : "Fold hosts";
+    });
+    at("controls").hidden = this.picture.controllers.isEmpty;
+    at("controls").addEventListener("click", () => {
+      const isShown = !this.picture.controllers.isShown;
+      this.picture.showControllers(isShown);
+      at("controls").textContent = isShown ? "Hide controllers" : "Show controllers";
+    });
     this.ports = network.links.flatMap((link, number) => [
       { port: link.a_port, to: link.b, number },
       { port: link.b_port, to: link.a, number },
     ]);
-    this.player = new Player((shown) => this.#show(shown));
+    this.heat = new HeatMap(this.ports, (number) => this.choose(number));
+    this.player = new Player((shown) => this.#show(shown), isWhole ? Infinity : undefined);
+    at("find").addEventListener("input", () => this.#find(at("find").value.trim()));
+    at("full").addEventListener("click", () => at("figure").requestFullscreen());
+    at("print").addEventListener("click", () => window.print());
+    at("save-data").addEventListener("click", () => this.#saveData());
+    at("save-picture").addEventListener("click", () => {
+      this.picture.whole(() => this.#saveSvg("picture", [[network.title, "", at("picture")]]));
+    });
+    at("save-curves").addEventListener("click", () => this.#saveCurves());
+    at("span").addEventListener("change", () => {
+      this.span = Number(at("span").value);
+      this.#curves();
+    });
     at("close").addEventListener("click", () => this.choose(null));
     at("play").addEventListener("click", () => this.play(!this.player.playing));
     at("speed").addEventListener("change", () => (this.player.speed = Number(at("speed").value)));
@@ -47,8 +96,7 @@ export class View {
 
   /** Adds what the server or the file tells of one interval. */
   add(tick) {
-    const ways = tick.ways.map((one) => wayOf(one, tick.elapsed_s));
-    this.player.add({ now: tick.now_s, ways, verdict: tick.verdict });
+    this.player.add(kept(tick));
     this.#place();
   }
 
@@ -60,10 +108,22 @@ export class View {
     if (on && again && player.span !== null && player.moment >= player.span[1]) player.put(player.span[0]);
   }
 
+  /** The time of the last tick. */
+  get now() {
+    return this.player.span?.[1] ?? 0;
+  }
+
+  /** Shows samples of the chosen link in its curves. */
+  showFine(ticks) {
+    this.fine = ticks;
+    if (this.chosen !== null) this.#curves();
+  }
+
   choose(number) {
     this.chosen = number;
     this.picture.mark(number);
     at("curves").hidden = number === null;
+    this.onChoose(number);
     if (number === null) return;
     const link = this.network.links[number];
     at("chosen").textContent = `${link.a_port} → ${link.b} (solid), ${link.b_port} → ${link.a} (dashed)`;
@@ -71,17 +131,44 @@ export class View {
   }
 
   #show(shown) {
-    const { now, ways, verdict } = this.player.ticks[shown];
-    at("time").textContent = `${now.toFixed(1)} s`;
+    const { now, ways, verdict, controllers } = this.player.ticks[shown];
+    at("time").textContent = `${timeText(now, this.network.clock === "virtual")} s`;
     this.#verdict(verdict);
     this.picture.update(ways);
+    if (controllers !== undefined) this.picture.controllers.update(controllers);
     this.#ports(ways);
     if (this.chosen !== null) this.#curves();
+    this.heat.draw(this.player.ticks.slice(0, shown + 1), this.seconds);
     this.#place();
   }
 
   #curves() {
-    if (this.player.shown !== null) drawCurves(this.player.ticks.slice(0, this.player.shown + 1), this.chosen);
+    const { shown, ticks } = this.player;
+    if (shown === null) return;
+    const seconds = Math.min(this.seconds, this.span);
+    const until = ticks.slice(0, shown + 1);
+    drawCurves(until, this.chosen, seconds, this.acts, this.beside, finest(until, this.fine));
+  }
+
+  #find(words) {
+    const found = this.picture.find(words);
+    at("found").textContent = words === "" ? "" : `${found} found`;
+  }
+
+  #saveData() {
+    saveText(`${this.network.lab}.csv`, "text/csv", asCsv(this.player.ticks, this.ports));
+  }
+
+  #saveSvg(what, parts) {
+    const moment = this.player.moment.toFixed(1);
+    saveText(`${this.network.lab}-${what}-${moment}s.svg`, "image/svg+xml", asSvg(parts));
+  }
+
+  #saveCurves() {
+    const link = at("chosen").textContent;
+    const shown = [...document.querySelectorAll(".curve:not([hidden]) svg")];
+    const parts = shown.map((svg) => [`${svg.id.replace("-", ": ")}, ${link}`, "curve", svg]);
+    this.#saveSvg("curves", parts);
   }
 
   #place() {

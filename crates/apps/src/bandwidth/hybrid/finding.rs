@@ -8,6 +8,10 @@ use super::Hybrid;
 
 /// Of several loaded links trains say so much less at most.
 const SEVERAL_LOW: f64 = 1.05;
+/// A line cannot carry packets so many times as fast as its capacity, however few.
+const FASTER: f64 = 1.5;
+/// Where trains find that much of the capacity, they met no queue to speak of.
+const UNLOADED: f64 = 0.95;
 
 impl Hybrid {
     /// What became of the trains, where there is anything to say.
@@ -33,6 +37,20 @@ impl Hybrid {
             && ratio.unknown > LATE_UNKNOWN * ratio.available.max(0.01 * capacity)
     }
 
+    /// Why the capacity that was told is not that of a line, where trains found nearly all of it available although
+    /// packets sent at once came through much faster.
+    fn disproof_of_capacity(&self, available: f64) -> Option<String> {
+        let (told, rate) = self.config.capacity_bps.zip(self.dispersion)?;
+        (rate > FASTER * told && available > UNLOADED * told).then(|| {
+            format!(
+                "packets sent at once arrived at {:.1} Mbit/s, and trains met no queue at {:.1} Mbit/s, the capacity \
+                 that was told: a shaper lets bursts pass, or it is wrong; ask counters",
+                rate / 1e6,
+                told / 1e6
+            )
+        })
+    }
+
     /// Returns what is known by now.
     pub(super) fn found(&self) -> Finding {
         let mut notes = self.notes_of_trains();
@@ -49,6 +67,9 @@ impl Hybrid {
                 ..Finding::default()
             };
         };
+        if let Some(why) = self.disproof_of_capacity(ratio.available).filter(|_| self.config.prior_bps.is_none()) {
+            return Finding { gave_up: Some(why), notes, ..Finding::default() };
+        }
         let even = ratio.even;
         let (mut probed, mut half) = (ratio.available, quantile_975(ratio.freedom) * ratio.error);
         let looked = capacity.and_then(|capacity| self.looked(&ratio, capacity));

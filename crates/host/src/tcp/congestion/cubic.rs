@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438), computed as Linux's `tcp_cubic.c` computes it: time in milliseconds, the cubic function in
 //! 1024ths of a second.
 
-use twinnet_units::{Duration, Rate, Time};
+use twinnet_units::{Duration, Time};
 
 use super::hystart::HyStart;
 use super::window::LossWindow;
@@ -234,10 +234,6 @@ impl CongestionControl for Cubic {
 
     fn restarted(&mut self, idle: Duration, timeout: Duration, _now: Time) {
         self.window.restart(idle, timeout);
-    }
-
-    fn pacing_rate(&self, _segment_bytes: u32) -> Option<Rate> {
-        None
     }
 }
 

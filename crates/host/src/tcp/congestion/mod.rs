@@ -202,7 +202,9 @@ pub trait CongestionControl: Send + std::fmt::Debug {
 
     /// Returns the rate at which segments may leave; `None`: as fast as the window allows. `segment_bytes` is a segment
     /// on the network layer.
-    fn pacing_rate(&self, segment_bytes: u32) -> Option<Rate>;
+    fn pacing_rate(&self, _segment_bytes: u32) -> Option<Rate> {
+        None
+    }
 
     /// Returns `true` if the algorithm rules the window in recovery too (BBR).
     fn rules_recovery(&self) -> bool {

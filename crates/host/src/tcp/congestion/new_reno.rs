@@ -1,7 +1,7 @@
 //! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582), with appropriate byte counting as
 //! Linux does it in segments.
 
-use twinnet_units::{Duration, Rate, Time};
+use twinnet_units::{Duration, Time};
 
 use super::window::LossWindow;
 use super::{Acknowledged, Algorithm, Congestion, CongestionControl};
@@ -61,10 +61,6 @@ impl CongestionControl for NewReno {
 
     fn restarted(&mut self, idle: Duration, timeout: Duration, _now: Time) {
         self.window.restart(idle, timeout);
-    }
-
-    fn pacing_rate(&self, _segment_bytes: u32) -> Option<Rate> {
-        None
     }
 }
 

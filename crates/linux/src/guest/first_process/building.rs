@@ -16,12 +16,17 @@ use crate::guest::kernel::Given;
 use crate::kernel::interface::{interface_index, transmit_queue_frames};
 use crate::kernel::namespace::{own_network_namespace, set_parameters, LINK_LOCAL_BITS, ORPHAN_RETRIES};
 use crate::kernel::netlink::{LinkSettings, Netlink, LOOPBACK};
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
-/// TCP's buffers: least, usual and greatest, in bytes. A kernel derives the greatest from the machine's memory: these
-/// are those of a machine with 4 GB or more (`tcp_init` in Linux), and not of the little that a guest has.
-const TCP_BUFFERS: [(&str, &str); 2] =
-    [("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 33554432"), ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304")];
+/// What a kernel derives from the machine's memory (`tcp_init` and `inet_init_net` in Linux): TCP's buffers (least,
+/// usual and greatest, in bytes), and how many connections may be half open, and wait after their end. These are those
+/// of a machine with much memory, and not of the little that a guest has.
+const OF_MUCH_MEMORY: [(&str, &str); 4] = [
+    ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 33554432"),
+    ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304"),
+    ("/proc/sys/net/ipv4/tcp_max_syn_backlog", "2048"),
+    ("/proc/sys/net/ipv4/tcp_max_tw_buckets", "131072"),
+];
 
 /// Reads what the lab gives.
 pub fn read(given: &Path) -> Result<Given, LabError> {
@@ -30,7 +35,7 @@ pub fn read(given: &Path) -> Result<Given, LabError> {
 }
 
 pub fn failed(what: &str, error: &dyn Display) -> LabError {
-    LabError::new("GuestNotBuilt", format!("in the guest: {what}: {error}"), "")
+    LabError::new(ErrorName::GuestNotBuilt, format!("in the guest: {what}: {error}"), "")
 }
 
 /// Gives the guest file systems of its own. It sees the files of the machine, and what it writes stays in its memory.
@@ -77,6 +82,7 @@ pub fn hosts(network: &NetworkSpec) -> Result<Vec<(String, OwnedFd)>, LabError> 
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
             .map_err(|error| enter("creating its network namespace", error))?;
         let inside = own_network_namespace().map_err(|error| failed("opening a network namespace", &error))?;
+        set_defaults().map_err(|(what, error)| failed(&format!("host {:?}: {what}", host.name), &error))?;
         let names = host.ports.iter().map(|port| port.name.as_str());
         for name in names {
             let from = format!("eth{card}");
@@ -99,14 +105,19 @@ pub fn hosts(network: &NetworkSpec) -> Result<Vec<(String, OwnedFd)>, LabError> 
     Ok(built)
 }
 
-/// Sets up the host whose namespace, with its cards, the process stands in.
-fn build(host: &HostSpec, attachment: impl Fn(usize) -> Option<Attachment>) -> Result<(), (String, io::Error)> {
+/// Sets what the namespace has that the process stands in. A card takes the defaults over when it comes.
+fn set_defaults() -> Result<(), (String, io::Error)> {
     let write = |path: &str, value: &str| fs::write(path, value).map_err(|error| (format!("setting {path}"), error));
     write("/proc/sys/net/ipv6/conf/default/accept_ra", "0")?;
     write("/proc/sys/net/ipv4/tcp_orphan_retries", ORPHAN_RETRIES)?;
-    for (path, bytes) in TCP_BUFFERS {
-        write(path, bytes)?;
+    for (path, value) in OF_MUCH_MEMORY {
+        write(path, value)?;
     }
+    Ok(())
+}
+
+/// Sets up the host whose namespace, with its cards, the process stands in.
+fn build(host: &HostSpec, attachment: impl Fn(usize) -> Option<Attachment>) -> Result<(), (String, io::Error)> {
     let mut netlink = Netlink::open().map_err(|error| ("opening a netlink socket".to_owned(), error))?;
     netlink.up(LOOPBACK, "lo");
     for (number, port) in host.ports.iter().enumerate() {

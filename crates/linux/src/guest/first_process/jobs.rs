@@ -1,4 +1,4 @@
-//! The pipes of the programs that run in a guest.
+//! The pipes and terminals of the programs that run in a guest.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -7,6 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::pty::{ioctl_tiocgptpeer, openpt, unlockpt, OpenptFlags};
+use rustix::termios::{tcsetwinsize, Winsize};
+use twinnet_lab::guest::{Input, TerminalSize};
 
 use crate::guest::channel::{FromGuest, Message};
 
@@ -21,6 +24,8 @@ struct Job {
     host: String,
     /// Our ends: we write the first and read the others.
     streams: [Option<OwnedFd>; 3],
+    /// The first two are one, of a terminal.
+    terminal: bool,
     /// What waits to be written, and whether the program is to read nothing after that.
     to_feed: VecDeque<u8>,
     closing: bool,
@@ -32,15 +37,18 @@ struct Job {
 pub struct Jobs(BTreeMap<u64, Job>);
 
 impl Jobs {
-    /// Opens the pipes of a program; returns its ends.
-    pub fn open(&mut self, job: u64, host: &str, fed: bool) -> io::Result<[OwnedFd; 3]> {
+    /// Opens the pipes of a program, or its terminal; returns its ends.
+    pub fn open(&mut self, job: u64, host: &str, input: Input) -> io::Result<Vec<OwnedFd>> {
+        if let Input::Terminal(size) = input {
+            return self.open_terminal(job, host, size);
+        }
         let output = || -> io::Result<(OwnedFd, OwnedFd)> {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&read, true)?;
             Ok((read, write))
         };
         let ((out, their_out), (error, their_error)) = (output()?, output()?);
-        let (input, their_input) = if fed {
+        let (input, their_input) = if input == Input::Fed {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&write, true)?;
             (Some(write), read)
@@ -49,7 +57,25 @@ impl Jobs {
         };
         let streams = [input, Some(out), Some(error)];
         self.0.insert(job, Job { host: host.to_owned(), streams, ..Job::default() });
-        Ok([their_input, their_out, their_error])
+        Ok(vec![their_input, their_out, their_error])
+    }
+
+    fn open_terminal(&mut self, job: u64, host: &str, size: TerminalSize) -> io::Result<Vec<OwnedFd>> {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        unlockpt(&ours)?;
+        let theirs = ioctl_tiocgptpeer(&ours, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        set_size(&ours, size);
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        let streams = [Some(ours.try_clone()?), Some(ours), None];
+        self.0.insert(job, Job { host: host.to_owned(), streams, terminal: true, ..Job::default() });
+        Ok(vec![theirs])
+    }
+
+    /// The terminal of a program has another size: who runs in it hears of that by a signal.
+    pub fn resize(&mut self, job: u64, size: TerminalSize) {
+        if let Some(ours) = self.0.get(&job).filter(|job| job.terminal).and_then(|job| job.streams[1].as_ref()) {
+            set_size(ours, size);
+        }
     }
 
     /// The host that the program runs in.
@@ -120,6 +146,11 @@ impl Jobs {
     }
 }
 
+fn set_size(terminal: &OwnedFd, size: TerminalSize) {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let _ = tcsetwinsize(terminal, size);
+}
+
 impl Job {
     fn write(&mut self) {
         let Some(input) = &self.streams[0] else { return };
@@ -131,12 +162,17 @@ impl Job {
                 // It reads no more.
                 Err(_) => {
                     self.to_feed.clear();
-                    self.closing = true;
+                    // What it wrote to a terminal before is still to be read.
+                    self.closing |= !self.terminal;
                 }
             }
         }
         if self.closing {
             self.streams[0] = None;
+            if self.terminal {
+                // The kernel hangs up.
+                self.streams[1] = None;
+            }
         }
     }
 

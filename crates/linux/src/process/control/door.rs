@@ -9,7 +9,7 @@ use rustix::net::SocketFlags;
 use serde_json::{json, Value};
 
 use super::message;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// The listening socket.
 pub struct Door {
@@ -73,7 +73,7 @@ pub fn turn_away(socket: OwnedFd, error: &LabError) {
 /// The refusal of what would need a descriptor that the lab cannot have.
 pub fn lacks_descriptors() -> LabError {
     LabError::new(
-        "OpenFilesExhausted",
+        ErrorName::OpenFilesExhausted,
         "the lab has as many files open as it may",
         "raise the limit of open files (ulimit -n) before the lab is started, or end other clients",
     )

@@ -14,7 +14,7 @@ use serde_json::Value;
 use twinnet_lab::protocol::Request;
 
 use super::names::peer_user;
-use crate::service::{Call, LabError};
+use crate::service::{Call, ErrorName, LabError};
 use client::Client;
 use door::Door;
 use message::Received;
@@ -206,7 +206,7 @@ impl Control {
         }
         if self.clients.len() >= MOST_CLIENTS {
             let message = format!("the lab serves {MOST_CLIENTS} clients already, its owner included");
-            door::turn_away(socket, &LabError::new("TooManyClients", message, "end one of them"));
+            door::turn_away(socket, &LabError::new(ErrorName::TooManyClients, message, "end one of them"));
             return;
         }
         self.clients.push(Client::new(self.next_number, socket));
@@ -221,5 +221,5 @@ struct Ready {
 }
 
 fn malformed(why: &str) -> LabError {
-    LabError::new("MalformedRequest", why, "docs/reference/lab-protocol.md tells the form of a request")
+    LabError::new(ErrorName::MalformedRequest, why, "docs/reference/lab-protocol.md tells the form of a request")
 }

@@ -7,19 +7,22 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::mount::{mount, mount_bind, mount_change, unmount, MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
+use twinnet_lab::network::ImageSpec;
 
+use super::image::enter;
 use super::orders::{Notice, Order, Outcome, ProgramOrder};
 use super::program;
 use super::zygote::keep_only;
 use crate::kernel::open_vswitch;
 use crate::process::control::message::{self, Received};
 use crate::process::start_up::{news_of_children, set_title, signal_descriptor, waiting_signals};
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Time between the signal that asks a program to end and the one that ends it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -34,18 +37,25 @@ pub struct HostSetUp {
     pub socket: OwnedFd,
     /// Content of its `/etc/hosts`.
     pub hosts: OwnedFd,
+    /// The file to be its `/proc/cpuinfo`, where that is not the kernel's own.
+    pub processor: Option<&'static str>,
+    /// The image whose files it has.
+    pub image: Option<Box<ImageSpec>>,
+    /// The files that take it into the control groups of its limits.
+    pub groups: Vec<String>,
 }
 
 /// Sets the host up and serves orders until the lab is gone.
 pub fn run(set_up: HostSetUp) -> ! {
-    let HostSetUp { name, network, socket, hosts } = set_up;
-    let furnished = furnish(&name, network, &hosts);
+    let HostSetUp { name, network, socket, hosts, processor, image, groups } = set_up;
+    let furnished = join(&groups).and_then(|()| furnish(&name, network, &hosts, processor, image.as_deref()));
     drop(hosts);
     let status = match furnished {
         Ok(()) => i32::from(keep_only(socket).and_then(Host::serve).is_err()),
         Err(error) => {
-            let error = LabError::new("HostNotReady", format!("host {name:?}: {}", error.message), error.remedy);
-            tell(&socket, &Notice::Failed { error: error.into() });
+            let error =
+                LabError::new(ErrorName::HostNotReady, format!("host {name:?}: {}", error.message), error.remedy);
+            tell(&socket, &Notice::Failed { error });
             1
         }
     };
@@ -57,11 +67,17 @@ pub fn run(set_up: HostSetUp) -> ! {
 pub fn tell_failure(set_up: &HostSetUp, error: &io::Error) {
     let message = format!("host {:?}: making its first process: {error}", set_up.name);
     let remedy = "raise the limits of processes (ulimit -u) and of PID namespaces (sysctl user.max_pid_namespaces)";
-    tell(&set_up.socket, &Notice::Failed { error: LabError::new("HostNotReady", message, remedy).into() });
+    tell(&set_up.socket, &Notice::Failed { error: LabError::new(ErrorName::HostNotReady, message, remedy) });
 }
 
 /// Enters the host's network, and mounts what shows it.
-fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError> {
+fn furnish(
+    name: &str,
+    network: OwnedFd,
+    hosts: &OwnedFd,
+    processor: Option<&str>,
+    image: Option<&ImageSpec>,
+) -> Result<(), LabError> {
     set_title(&format!("twinnet: {name}"));
     let content = read_all(hosts).map_err(failure("reading the names of hosts"))?;
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
@@ -70,6 +86,11 @@ fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError
     rustix::system::sethostname(name.as_bytes()).map_err(kernel("setting its host name"))?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(kernel("making its mounts private"))?;
+    if let Some(image) = image {
+        // /sys serves as the folder that is covered: the machine's root is left behind.
+        enter(image, Path::new("/sys"))?;
+        return name_hosts(&content).map_err(failure("writing /etc/hosts of the image"));
+    }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     // The file must stand on some file system to be bound over /etc/hosts; /sys serves for a moment, before it is
     // covered by the host's own.
@@ -80,10 +101,27 @@ fn furnish(name: &str, network: OwnedFd, hosts: &OwnedFd) -> Result<(), LabError
     unmount("/sys", UnmountFlags::DETACH).map_err(kernel("unmounting the tmpfs for /etc/hosts"))?;
     mount("sysfs", "/sys", "sysfs", flags, None).map_err(kernel("mounting its own /sys"))?;
     mount("proc", "/proc", "proc", flags, None).map_err(kernel("mounting its own /proc"))?;
+    if let Some(processor) = processor {
+        mount_bind(processor, "/proc/cpuinfo").map_err(kernel("mounting its own /proc/cpuinfo"))?;
+    }
     if name == open_vswitch::HOST {
         open_vswitch::mount_directory()?;
     }
     Ok(())
+}
+
+/// Enters the control groups that limit the programs of the host; what it starts stays in them.
+fn join(groups: &[String]) -> Result<(), LabError> {
+    groups.iter().try_for_each(|group| fs::write(group, "0")).map_err(failure("entering its control groups"))
+}
+
+/// Writes the names of hosts into the image, whatever it has there.
+fn name_hosts(content: &[u8]) -> io::Result<()> {
+    fs::create_dir_all("/etc")?;
+    match fs::remove_file("/etc/hosts") {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::write("/etc/hosts", content),
+    }
 }
 
 /// All of a memfd that several processes read: the position is theirs in common, so it is not used.
@@ -101,7 +139,7 @@ fn kernel(what: &'static str) -> impl Fn(rustix::io::Errno) -> LabError {
 fn failure(what: &'static str) -> impl Fn(io::Error) -> LabError {
     move |error| {
         LabError::new(
-            "HostNotReady",
+            ErrorName::HostNotReady,
             format!("{what}: {error}"),
             "run `twinnet doctor` to see what this machine permits",
         )
@@ -173,7 +211,7 @@ impl Host {
                 self.jobs.insert(pid, Job { number: job, started, due, limit: false, stopped: None });
                 tell(&self.socket, &Notice::Started { job, pid });
             }
-            Err(error) => tell(&self.socket, &Notice::Refused { job, error: error.into() }),
+            Err(error) => tell(&self.socket, &Notice::Refused { job, error }),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use twinnet_lab::protocol::{JobRow, Reply};
 
 use super::orders::Outcome;
-use crate::service::{LabError, Responder};
+use crate::service::{ErrorName, LabError, Responder};
 
 /// Ended jobs that are remembered; beyond, the oldest is forgotten.
 const REMEMBERED: usize = 10_000;
@@ -156,7 +156,7 @@ fn how_it_ended(outcome: &Outcome) -> Reply {
 }
 
 fn unknown(number: u64) -> LabError {
-    LabError::new("UnknownJob", format!("there is no job {number}"), "`jobs` lists those that are known")
+    LabError::new(ErrorName::UnknownJob, format!("there is no job {number}"), "`jobs` lists those that are known")
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
         let ((started, on_start), (waiting, on_end)) = (reply(), reply());
         let job = jobs.add("h1", vec![], started);
         jobs.wait(job, waiting);
-        let error = LabError::new("HostEnded", "gone", "");
+        let error = LabError::new(ErrorName::HostEnded, "gone", "");
         jobs.lose(Some("h2"), &error);
         assert!(on_end.try_recv().is_err());
         jobs.lose(Some("h1"), &error);

@@ -10,7 +10,7 @@ use rustix::event::epoll;
 use rustix::fs::MemfdFlags;
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use serde_json::{json, Value};
-use twinnet_lab::network::NetworkSpec;
+use twinnet_lab::network::{HostSpec, NetworkSpec, NodeSpec};
 use twinnet_lab::protocol::{Answer, Reply, Request, Signal, Spawn};
 
 use super::held_up::{dropped_datagrams, Stops};
@@ -19,7 +19,7 @@ use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
 use crate::kernel::namespace::HostNamespace;
 use crate::process::control::message::{self, Received};
-use crate::service::{Call, LabError, Responder, Service};
+use crate::service::{Call, ErrorName, LabError, Responder, Service};
 
 /// Hosts that are named when an unknown one is asked for.
 const NAMED_HOSTS: usize = 8;
@@ -58,6 +58,8 @@ struct Shared {
 pub struct Keeper {
     shared: Arc<Shared>,
     networks: BTreeMap<String, OwnedFd>,
+    /// The hosts that have an image or limits.
+    special: BTreeMap<String, HostSpec>,
     names: OwnedFd,
     zygote: Arc<OwnedFd>,
 }
@@ -80,12 +82,19 @@ impl Keeper {
         let listening = Arc::clone(&shared);
         std::thread::Builder::new().name("programs".to_owned()).spawn(move || listening.listen())?;
         let networks = hosts.into_iter().map(|host| (host.name, host.network)).collect();
-        Ok(Self { shared, networks, names, zygote })
+        let special = network.nodes.iter().filter_map(|node| match node {
+            NodeSpec::Host(host) if host.image.is_some() || host.limits.is_some() => {
+                Some((host.name.clone(), host.clone()))
+            }
+            _ => None,
+        });
+        Ok(Self { shared, networks, special: special.collect(), names, zygote })
     }
 
     /// The zygote is gone: answers all who wait.
     pub fn abandon(&self) {
-        let error = LabError::new("ProgramsEnded", "the process that starts programs was killed; the lab ends", "");
+        let error =
+            LabError::new(ErrorName::ProgramsEnded, "the process that starts programs was killed; the lab ends", "");
         self.shared.lock().jobs.lose(None, &error);
     }
 
@@ -123,10 +132,11 @@ impl Keeper {
         };
         let job = state.jobs.add(&fields.host, fields.argv.clone(), responder);
         let limit_ns = fields.limit_ps.map(|limit| limit / 1000);
+        let image = self.special.get(&fields.host).and_then(|host| host.image.as_ref());
         let order = ProgramOrder {
             job,
             argv: fields.argv,
-            env: fields.env,
+            env: fields.env.or_else(|| image.map(|image| image.all_variables())),
             cwd: fields.cwd,
             terminal: fields.terminal.unwrap_or(false),
             limit_ns,
@@ -146,7 +156,7 @@ impl Keeper {
         let network = self.networks.get(host).ok_or_else(|| self.unknown_host(host))?;
         let refuse = |error: io::Error| {
             LabError::new(
-                "HostNotReady",
+                ErrorName::HostNotReady,
                 format!("host {host:?}: starting its first process: {error}"),
                 "raise the limits of processes and open files",
             )
@@ -154,7 +164,13 @@ impl Keeper {
         let (socket, there) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(|error| refuse(error.into()))?;
         rustix::io::ioctl_fionbio(&socket, true).map_err(|error| refuse(error.into()))?;
-        let order = serde_json::to_vec(&HostOrder { host: host.to_owned() }).map_err(|error| refuse(error.into()))?;
+        let special = self.special.get(host);
+        let order = HostOrder {
+            host: host.to_owned(),
+            image: special.and_then(|host| host.image.clone()),
+            groups: special.and_then(|host| host.limits.as_ref()).map_or_else(Vec::new, |limits| limits.groups.clone()),
+        };
+        let order = serde_json::to_vec(&order).map_err(|error| refuse(error.into()))?;
         message::send(self.zygote.as_fd(), &order, &[network.as_fd(), there.as_fd(), self.names.as_fd()])
             .map_err(refuse)?;
         state.last_number += 1;
@@ -171,13 +187,17 @@ impl Keeper {
         let some: Vec<&str> = self.networks.keys().take(NAMED_HOSTS).map(String::as_str).collect();
         let more = if self.networks.len() > NAMED_HOSTS { ", ..." } else { "" };
         let shown: String = host.chars().take(80).collect();
-        LabError::new("UnknownHost", format!("there is no host {shown:?}; the hosts are {}{more}", some.join(", ")), "")
+        LabError::new(
+            ErrorName::UnknownHost,
+            format!("there is no host {shown:?}; the hosts are {}{more}", some.join(", ")),
+            "",
+        )
     }
 
     fn signal(&self, fields: &Signal) -> Answer {
         if !(0..=HIGHEST_SIGNAL).contains(&fields.signal) {
             return Err(LabError::new(
-                "NoSuchSignal",
+                ErrorName::NoSuchSignal,
                 format!("signal {} does not exist; 0 to {HIGHEST_SIGNAL} do", fields.signal),
                 "",
             ));
@@ -207,12 +227,21 @@ impl Service for Keeper {
 impl State {
     fn order(&self, number: u64, order: &Order, descriptors: &[BorrowedFd<'_>]) -> Result<(), LabError> {
         let Some(host) = self.running.get(&number) else { return Ok(()) };
-        let text =
-            serde_json::to_vec(order).map_err(|error| LabError::new("MalformedRequest", error.to_string(), ""))?;
-        message::send(host.socket.as_fd(), &text, descriptors).map_err(|error| {
-            let remedy = "try again when the host has worked off what waits for it";
-            LabError::new("HostBusy", format!("host {:?} takes no orders: {error}", host.name), remedy)
-        })
+        let text = serde_json::to_vec(order)
+            .map_err(|error| LabError::new(ErrorName::MalformedRequest, error.to_string(), ""))?;
+        match message::send(host.socket.as_fd(), &text, descriptors) {
+            // Its first process is gone, and `end` is about to tell why to all who wait.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => {
+                let remedy = "try again when the host has worked off what waits for it";
+                Err(LabError::new(
+                    ErrorName::HostBusy,
+                    format!("host {:?} takes no orders: {error}", host.name),
+                    remedy,
+                ))
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -251,7 +280,7 @@ impl State {
     fn take(&mut self, number: u64, notice: Notice) {
         match notice {
             Notice::Started { job, pid } => self.jobs.started(job, pid),
-            Notice::Refused { job, error } => self.jobs.refused(job, error.into()),
+            Notice::Refused { job, error } => self.jobs.refused(job, error),
             Notice::Stopped { job } => {
                 let program = self.jobs.program(job);
                 self.stops.stopped(job, program);
@@ -263,7 +292,7 @@ impl State {
             }
             Notice::Failed { error } => {
                 if let Some(host) = self.running.get_mut(&number) {
-                    host.failure = Some(error.into());
+                    host.failure = Some(error);
                 }
             }
         }
@@ -275,7 +304,11 @@ impl State {
         self.numbers.remove(&host.name);
         let error = host.failure.unwrap_or_else(|| {
             let message = format!("the first process of host {:?} was killed, and all its programs with it", host.name);
-            LabError::new("HostEnded", message, "the next program starts the host anew; its network was not touched")
+            LabError::new(
+                ErrorName::HostEnded,
+                message,
+                "the next program starts the host anew; its network was not touched",
+            )
         });
         self.jobs.lose(Some(&host.name), &error);
     }

@@ -10,12 +10,14 @@
 
 mod held_up;
 pub(crate) mod host;
+pub mod image;
 mod jobs;
 mod keeper;
+mod loader;
 pub(crate) mod names_of_hosts;
 pub(crate) mod orders;
 mod program;
 pub mod zygote;
 
 pub use keeper::Keeper;
-pub(crate) use orders::{Notice, Outcome, Refusal};
+pub(crate) use orders::{Notice, Outcome};

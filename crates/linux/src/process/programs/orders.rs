@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use twinnet_lab::network::ImageSpec;
 
 use crate::service::LabError;
 
@@ -12,6 +13,10 @@ use crate::service::LabError;
 pub struct HostOrder {
     /// Name of the host.
     pub host: String,
+    /// The image whose files it has.
+    pub image: Option<Box<ImageSpec>>,
+    /// The files that take it into the control groups of its limits.
+    pub groups: Vec<String>,
 }
 
 /// An order to the first process of a host.
@@ -53,7 +58,7 @@ pub enum Notice {
     /// The host could not be set up; the process ends.
     Failed {
         /// Why.
-        error: Refusal,
+        error: LabError,
     },
     /// The program runs.
     Started {
@@ -67,7 +72,7 @@ pub enum Notice {
         /// The job.
         job: u64,
         /// Why.
-        error: Refusal,
+        error: LabError,
     },
     /// The program was stopped by a signal.
     Stopped {
@@ -101,24 +106,4 @@ pub struct Outcome {
     pub limit: bool,
     /// The time that it ran.
     pub elapsed_ns: u64,
-}
-
-/// A [`LabError`] on its way between processes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Refusal {
-    name: String,
-    message: String,
-    remedy: String,
-}
-
-impl From<LabError> for Refusal {
-    fn from(error: LabError) -> Self {
-        Self { name: error.name, message: error.message, remedy: error.remedy }
-    }
-}
-
-impl From<Refusal> for LabError {
-    fn from(refusal: Refusal) -> Self {
-        Self { name: refusal.name, message: refusal.message, remedy: refusal.remedy }
-    }
 }

@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::loader::loader_of;
 use super::orders::ProgramOrder;
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 
 /// Starts the program with `descriptors` as its standard ones (or the one as its terminal); gives its process.
 ///
@@ -15,13 +16,13 @@ use crate::service::LabError;
 /// `ProgramNotFound` (a shell's status 127), `ProgramNotExecutable` (126), `NoSuchDirectory`, `BadDescriptors`.
 pub fn start(order: &ProgramOrder, descriptors: Vec<OwnedFd>) -> Result<i32, LabError> {
     let Some((name, arguments)) = order.argv.split_first().filter(|(name, _)| !name.is_empty()) else {
-        return Err(LabError::new("ProgramNotFound", "argv is empty", "name a program"));
+        return Err(LabError::new(ErrorName::ProgramNotFound, "argv is empty", "name a program"));
     };
     if let Some(directory) = order.cwd.as_deref().filter(|directory| !Path::new(directory).is_dir()) {
         return Err(LabError::new(
-            "NoSuchDirectory",
+            ErrorName::NoSuchDirectory,
             format!("{directory:?} is not a directory"),
-            "a host sees the files of the machine",
+            "a host sees the files of the machine, or those of its image",
         ));
     }
     let mut command = Command::new(name);
@@ -63,7 +64,7 @@ pub fn start(order: &ProgramOrder, descriptors: Vec<OwnedFd>) -> Result<i32, Lab
     unsafe { command.pre_exec(prepare) };
     match command.spawn() {
         Ok(child) => Ok(child.id() as i32),
-        Err(error) => Err(refusal(name, &error)),
+        Err(error) => Err(refusal(name, file_of(name, order), &error)),
     }
 }
 
@@ -73,7 +74,7 @@ fn connect(command: &mut Command, terminal: bool, descriptors: Vec<OwnedFd>) -> 
     let refuse = || {
         let message = format!("{came} descriptors came with the program; {expected} are needed");
         LabError::new(
-            "BadDescriptors",
+            ErrorName::BadDescriptors,
             message,
             "send stdin, stdout and stderr, or with \"terminal\" the terminal alone",
         )
@@ -81,7 +82,7 @@ fn connect(command: &mut Command, terminal: bool, descriptors: Vec<OwnedFd>) -> 
     let mut descriptors = descriptors.into_iter();
     let first = descriptors.next().ok_or_else(refuse)?;
     let (second, third) = if terminal {
-        let copy = || first.try_clone().map_err(|error| refusal("the terminal", &error));
+        let copy = || first.try_clone().map_err(|error| refusal("the terminal", None, &error));
         (copy()?, copy()?)
     } else {
         (descriptors.next().ok_or_else(refuse)?, descriptors.next().ok_or_else(refuse)?)
@@ -93,23 +94,41 @@ fn connect(command: &mut Command, terminal: bool, descriptors: Vec<OwnedFd>) -> 
     Ok(())
 }
 
-fn refusal(name: &str, error: &io::Error) -> LabError {
+/// The file that a program of that name would be, in the folders of `PATH` when it is a bare name.
+fn file_of(name: &str, order: &ProgramOrder) -> Option<PathBuf> {
+    if name.contains('/') {
+        let folder = order.cwd.as_deref().unwrap_or(".");
+        return Some(Path::new(folder).join(name)).filter(|file| file.is_file());
+    }
+    let given = order.env.as_ref().and_then(|variables| variables.get("PATH").cloned());
+    let folders = given.or_else(|| std::env::var("PATH").ok())?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+fn refusal(name: &str, file: Option<PathBuf>, error: &io::Error) -> LabError {
     match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENOTDIR) if Path::new(name).is_file() => LabError::new(
-            "ProgramNotExecutable",
-            format!("{name:?}: its interpreter is not found"),
-            "look at the first line of the script",
-        ),
+        Some(libc::ENOENT | libc::ENOTDIR) if file.is_some() => match file.as_deref().and_then(loader_of) {
+            Some(loader) => LabError::new(
+                ErrorName::ProgramNotExecutable,
+                format!("{name:?}: its loader {} is not here: it is built for another C library", loader.display()),
+                "install that C library, or a program that is built for this machine's",
+            ),
+            None => LabError::new(
+                ErrorName::ProgramNotExecutable,
+                format!("{name:?}: its interpreter is not found"),
+                "look at the first line of the script",
+            ),
+        },
         Some(libc::ENOENT | libc::ENOTDIR) => LabError::new(
-            "ProgramNotFound",
+            ErrorName::ProgramNotFound,
             format!("{name:?}: no such program"),
-            "install it, or give its path; a host sees the machine's files",
+            "install it, or give its path; a host sees the machine's files, or those of its image",
         ),
         Some(libc::EACCES | libc::ENOEXEC) => LabError::new(
-            "ProgramNotExecutable",
+            ErrorName::ProgramNotExecutable,
             format!("{name:?}: cannot be executed: {error}"),
             "check its permissions and its format",
         ),
-        _ => LabError::new("ProgramNotStarted", format!("{name:?}: {error}"), ""),
+        _ => LabError::new(ErrorName::ProgramNotStarted, format!("{name:?}: {error}"), ""),
     }
 }

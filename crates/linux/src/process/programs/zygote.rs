@@ -71,7 +71,15 @@ fn serve(socket: &OwnedFd) -> io::Result<()> {
                 let Ok([network, socket_of_host, hosts]) = <[OwnedFd; 3]>::try_from(received.descriptors) else {
                     continue;
                 };
-                start_host(HostSetUp { name: order.host, network, socket: socket_of_host, hosts });
+                start_host(HostSetUp {
+                    name: order.host,
+                    network,
+                    socket: socket_of_host,
+                    hosts,
+                    processor: None,
+                    image: order.image,
+                    groups: order.groups,
+                });
             }
         }
     }

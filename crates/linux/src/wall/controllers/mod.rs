@@ -19,7 +19,7 @@ use twinnet_lab::RunningNetwork;
 use twinnet_switch::control::Peer;
 use twinnet_units::{Duration, Time};
 
-use crate::service::{LabError, Responder};
+use crate::service::{ErrorName, LabError, Responder};
 use line::{Heard, Line, PIECE_BYTES};
 use share::Share;
 
@@ -101,7 +101,7 @@ impl Controllers {
         let line = Line::new(socket, epoll.as_fd(), CONTROLLER_TOKEN | number).map_err(|error: io::Error| {
             let message = format!("the connection to {target} cannot be served: {error}");
             LabError::new(
-                "ControllerFailed",
+                ErrorName::ControllerFailed,
                 message,
                 "pass a connected socket, and raise the limit of open files (ulimit -n)",
             )

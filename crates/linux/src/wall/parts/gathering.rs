@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use twinnet_lab::protocol::{Answer, DirectionRow, PortRow, Reply, SamplesTold};
 
-use crate::service::{LabError, Responder};
+use crate::service::{ErrorName, LabError, Responder};
 use crate::wall::parts::routing::Places;
 
 /// Something that several give a piece of, until all have.
@@ -61,7 +61,7 @@ fn join(answers: impl Iterator<Item = (usize, Answer)>, places: &Places) -> Answ
             Some(before) => join_two(before, reply, part, places)?,
         });
     }
-    whole.ok_or_else(|| LabError::new("NoAnswer", "no part was asked", ""))
+    whole.ok_or_else(|| LabError::new(ErrorName::NoAnswer, "no part was asked", ""))
 }
 
 /// Joins what is known so far with the reply of `part`.
@@ -94,6 +94,12 @@ fn join_two(before: Reply, reply: Reply, part: usize, places: &Places) -> Answer
             }
             Reply::Links(rows)
         }
+        (Reply::LinkCounters(mut one), Reply::LinkCounters(more)) => {
+            for (row, other) in one.rows.iter_mut().zip(more.rows) {
+                join_direction(row, other, part, places);
+            }
+            Reply::LinkCounters(one)
+        }
         (Reply::Ports(rows), Reply::Ports(more)) => Reply::Ports(
             rows.into_iter()
                 .zip(more)
@@ -111,7 +117,7 @@ fn join_two(before: Reply, reply: Reply, part: usize, places: &Places) -> Answer
         (Reply::Samples(one), Reply::Samples(other)) => Reply::Samples(join_samples(one, other)),
         (one, other) => {
             let message = format!("parts of the fabric answered differently: {one:?} and {other:?}");
-            return Err(LabError::new("Internal", message, "report it"));
+            return Err(LabError::new(ErrorName::Internal, message, "report it"));
         }
     })
 }

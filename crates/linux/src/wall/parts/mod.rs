@@ -21,7 +21,7 @@ use twinnet_lab::{assemble_part, RunningNetwork};
 use twinnet_units::Duration;
 
 use crate::kernel::interface::HostInterface;
-use crate::service::{Call, LabError, Responder, Service};
+use crate::service::{Call, ErrorName, LabError, Responder, Service};
 use crate::wall::clock::LabClock;
 use crate::wall::realtime::{event_descriptor, Order, Place, RealtimeFabric, RealtimeOptions};
 use crossing::Crossings;
@@ -70,7 +70,11 @@ impl PartedFabric {
             networks.push(network);
         }
         let refused = |error: io::Error| {
-            LabError::new("FabricFailed", format!("the fabric's loops cannot start: {error}"), "see `twinnet doctor`")
+            LabError::new(
+                ErrorName::FabricFailed,
+                format!("the fabric's loops cannot start: {error}"),
+                "see `twinnet doctor`",
+            )
         };
         let wakes = (0..parts).map(|_| event_descriptor()).collect::<io::Result<Vec<OwnedFd>>>().map_err(refused)?;
         let crossings = Crossings::between(&lines, &wakes).map_err(refused)?;

@@ -74,6 +74,9 @@ impl Places {
             Request::FlowsAdd(asked) => Route::One(self.node(&asked.switch), Request::FlowsAdd(asked)),
             Request::FlowsDelete(asked) => Route::One(self.node(&asked.switch), Request::FlowsDelete(asked)),
             Request::FlowsDump(asked) => Route::One(self.node(&asked.switch), Request::FlowsDump(asked)),
+            Request::Groups(asked) => Route::One(self.node(&asked.switch), Request::Groups(asked)),
+            Request::Learnt(asked) => Route::One(self.node(&asked.switch), Request::Learnt(asked)),
+            Request::LearntForget(asked) => Route::One(self.node(&asked.switch), Request::LearntForget(asked)),
             Request::ControllerAttach(asked) => Route::One(self.node(&asked.switch), Request::ControllerAttach(asked)),
             Request::TunnelAttach(asked) => Route::One(self.node(&asked.node), Request::TunnelAttach(asked)),
             Request::QueuesSet(asked) => {
@@ -108,6 +111,7 @@ impl Places {
             other @ (Request::LinkSet(_)
             | Request::Schedule(_)
             | Request::Links(_)
+            | Request::LinksCounters(_)
             | Request::Ports(_)
             | Request::SamplesStart(_)
             | Request::SamplesRead(_)

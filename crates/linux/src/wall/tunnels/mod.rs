@@ -18,7 +18,7 @@ use twinnet_lab::tunnel_end::TunnelEndSpec;
 use twinnet_lab::RunningNetwork;
 use twinnet_packet::Frame;
 
-use crate::service::LabError;
+use crate::service::{ErrorName, LabError};
 use decapsulation::{Identifier, Refusal, Refusals};
 use underlay::{Protocol, Received, Underlay};
 
@@ -88,13 +88,17 @@ impl Tunnels {
     ) -> Result<(PortId, Option<RawFd>), LabError> {
         let name = asked.node.as_str();
         let (index, spec) = at.spec.tunnel_ends().find(|(_, end)| end.name == name).ok_or_else(|| {
-            LabError::new("UnknownNode", format!("there is no tunnel {name:?} in this lab"), "see `nodes`")
+            LabError::new(ErrorName::UnknownNode, format!("there is no tunnel {name:?} in this lab"), "see `nodes`")
         })?;
         let port = at.names.ports_of_node.get(index).and_then(|ports| ports.first()).copied().ok_or_else(|| {
-            LabError::new("UnknownPort", format!("no link ends at the tunnel {name:?}"), "link it to a node")
+            LabError::new(ErrorName::UnknownPort, format!("no link ends at the tunnel {name:?}"), "link it to a node")
         })?;
         if self.ends.contains_key(&port.0) {
-            return Err(LabError::new("BadRequest", format!("the tunnel {name:?} has its socket already"), ""));
+            return Err(LabError::new(
+                ErrorName::BadRequest,
+                format!("the tunnel {name:?} has its socket already"),
+                "",
+            ));
         }
         let TunnelAttach { underlay: underlay_name, mtu, .. } = asked;
         let descriptor = socket.ok_or_else(|| missing("a descriptor", "the tunnel's socket"))?;
@@ -103,7 +107,11 @@ impl Tunnels {
             Some(socket) => (socket, None),
             None => {
                 let underlay = Underlay::new(descriptor, protocol(&spec.tunnel)).map_err(|error| {
-                    LabError::new("TunnelFailed", format!("tunnel {name:?}: {error}"), "pass a UDP or raw socket")
+                    LabError::new(
+                        ErrorName::TunnelFailed,
+                        format!("tunnel {name:?}: {error}"),
+                        "pass a UDP or raw socket",
+                    )
                 })?;
                 let raw = underlay.raw();
                 let (ends, refused) = (Vec::new(), Refusals::default());

@@ -1,0 +1,26 @@
+"""Options that several commands have, and the kinds of paths that options and arguments take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["FILE", "FOLDER", "PATH", "with_invalid_option", "yes_option"]
+
+PATH: click.Path = click.Path(path_type=Path)
+"""A path; like the others, it arrives as a `Path`."""
+FILE: click.Path = click.Path(dir_okay=False, path_type=Path)
+"""The path of a file."""
+FOLDER: click.Path = click.Path(file_okay=False, path_type=Path)
+"""The path of a folder."""
+
+_Option = Callable[[Any], Any]
+with_invalid_option: _Option = click.option(
+    "--with-invalid", is_flag=True, help="Use runs that missed their schedule too."
+)
+"""Given to a command that shows results."""
+yes_option: _Option = click.option("--yes", is_flag=True, help="Do not ask before a long study.")
+"""Given to a command that makes runs."""

@@ -1,0 +1,119 @@
+"""A program's terminal on the virtual clock, joined with a pseudo-terminal of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import termios
+import threading
+import time
+import tty
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twinnet.errors import TwinnetError
+from twinnet.lab.client_streams import Feeder, SlowReader
+from twinnet.units import PS_PER_SECOND
+
+if TYPE_CHECKING:
+    from twinnet.lab.virtual_connection import VirtualConnection
+    from twinnet.lab.virtual_programs import VirtualJob, VirtualPrograms
+
+__all__ = ["VirtualTerminal"]
+
+_LOOK_S = 0.02
+_MOST_BEHIND_S = 0.2
+"""What a machine that is too slow may owe: it need not hurry to catch up with more."""
+
+
+class VirtualTerminal:
+    """The terminal of one program. While the program runs, virtual time goes as fast as real time, or slower where the
+    machine does not keep up: somebody types and looks.
+
+    Parameters
+    ----------
+    programs, connection
+        The lab's programs, and what lets its time pass.
+    end
+        The end of a pseudo-terminal at which programs are; what is typed at the other end, its master, is for the
+        program.
+    """
+
+    def __init__(self, programs: VirtualPrograms, connection: VirtualConnection, end: int) -> None:
+        self._programs = programs
+        self._connection = connection
+        self._end = os.dup(end)
+        # The program's own terminal, in the guest, does what a terminal does.
+        tty.setraw(self._end, termios.TCSADRAIN)
+        self.size: tuple[int, int] = termios.tcgetwinsize(self._end)
+        self.screen: SlowReader = SlowReader(os.dup(end))
+        self._failure: TwinnetError | None = None
+        self._over = threading.Event()
+        self._feeder: Feeder | None = None
+
+    def give_up(self) -> None:
+        """The program could not be started."""
+        self.screen.abandon()
+        os.close(self._end)
+
+    def join(self, job: VirtualJob) -> None:
+        """Feed `job` what is typed, and let time pass until it ends or the lab does."""
+
+        def feed(typed: bytes | None) -> None:
+            # Whoever lets time pass hears of what is wrong.
+            with contextlib.suppress(TwinnetError):
+                self._programs.feed_to(job, typed)
+
+        self._feeder = Feeder(os.dup(self._end), feed)
+        threading.Thread(target=self._keep_pace, args=(job,), name="twinnet-terminal", daemon=True).start()
+
+    @property
+    def over(self) -> bool:
+        """Whether its program has ended, and all that it wrote is at the other end."""
+        return self._over.is_set()
+
+    def stand_until(self, stop: Callable[[], bool]) -> None:
+        """Wait until `stop` says yes or the terminal is over, without letting more time pass.
+
+        Raises
+        ------
+        TwinnetError
+            What kept time from going on.
+        """
+        while not (stop() or self._over.wait(_LOOK_S)):
+            pass
+        if self._failure is not None:
+            raise self._failure
+
+    def _keep_pace(self, job: VirtualJob) -> None:
+        try:
+            began_s, began_ps = time.monotonic(), self._connection.now()["now_ps"]
+            while not job.over:
+                self._follow_size(job)
+                self.screen.wait_for_room(lambda: self._connection.closed)
+                now_ps = self._connection.now()["now_ps"]
+                ahead_ps = began_ps + int((time.monotonic() - began_s) * PS_PER_SECOND) - now_ps
+                if not 0 <= ahead_ps <= _MOST_BEHIND_S * PS_PER_SECOND:
+                    # Somebody else let time pass, or it does not keep up.
+                    began_s, began_ps = time.monotonic(), now_ps
+                    ahead_ps = int(_LOOK_S * PS_PER_SECOND)
+                self._connection.pass_until(lambda: job.over, ahead_ps)
+                time.sleep(_LOOK_S)
+            self.screen.wait_written(lambda: self._connection.closed)
+        except TwinnetError as error:
+            self._failure = error
+        finally:
+            if self._feeder is not None:
+                self._feeder.abandon()
+            self.screen.abandon()
+            os.close(self._end)
+            self._over.set()
+            job.wake()
+
+    def _follow_size(self, job: VirtualJob) -> None:
+        # Where the other end is closed, there is no size any more.
+        with contextlib.suppress(termios.error):
+            size = termios.tcgetwinsize(self._end)
+            if size != self.size:
+                self.size = size
+                self._programs.resize(job.number, size)

@@ -1,0 +1,135 @@
+// What runs in the lab, and its controllers: tables that are asked for while they are open.
+
+import { rateText, shortText } from "./units.js";
+
+const LOOK_MS = 1000;
+/** After an answer that took long the next look is later: the lab answers a tenth of the time at most. */
+const PATIENCE = 10;
+const MOST_ROWS = 200;
+
+/** How long a row that is new stays lit: the next look alone may come a moment after this one. */
+const LIT_MS = 3000;
+
+/** Keeps rows that are new lit for a while. */
+export class Lights {
+  constructor() {
+    this.since = new Map();
+  }
+
+  /** `rows` (each with its `key`), as new as they are at `now_ms` (milliseconds of the page). */
+  kept(rows, now_ms) {
+    const since = new Map();
+    for (const { key, isNew } of rows) {
+      const begun = isNew ? now_ms : this.since.get(key);
+      if (begun !== undefined && now_ms - begun < LIT_MS) since.set(key, begun);
+    }
+    this.since = since;
+    return rows.map((row) => ({ ...row, isNew: since.has(row.key) }));
+  }
+}
+
+/** A row of a table of `cells`; it lights up if it is new or has counted. */
+export function tableRow({ cells, isNew, counts }) {
+  const made = document.createElement("tr");
+  if (isNew) made.className = "new";
+  else if (counts) made.className = "counts";
+  for (const value of cells) made.insertCell().textContent = String(value);
+  return made;
+}
+
+const known = (value, text) => (value === null || value === undefined ? "–" : text(value));
+
+/** Rows of traffic from two looks at it; `before` is null at the first. */
+export function trafficRows(told, before) {
+  const elapsed = before === null ? 0 : told.now_s - before.now_s;
+  const then = new Map((before?.flows ?? []).map((flow) => [flow.key, flow]));
+  const programs = new Map((before?.programs ?? []).map((one) => [one.job, one]));
+  return [
+    ...told.flows.map((flow) => {
+      const earlier = then.get(flow.key);
+      const more = earlier === undefined || flow.bytes === null ? null : flow.bytes - earlier.bytes;
+      const cells = [
+        flow.host,
+        flow.what,
+        flow.ends,
+        flow.finished ? "finished" : "runs",
+        more === null || elapsed <= 0 ? "–" : rateText((more * 8) / elapsed),
+        known(flow.lost, String),
+        known(flow.rtt_ms, (value) => `${shortText(value)} ms`),
+        known(flow.window, String),
+      ];
+      return { key: `flow ${flow.key}`, cells, counts: more > 0, isNew: before !== null && earlier === undefined };
+    }),
+    ...told.programs.map(({ host, what, state, job }) => ({
+      key: `program ${job}`,
+      cells: [host, "program", what, state === "running" ? "runs" : state, "–", "–", "–", "–"],
+      counts: false,
+      isNew: before !== null && !programs.has(job),
+    })),
+  ];
+}
+
+/** Rows of connections with controllers from two looks at them. */
+export function controllerRows(told, before) {
+  const key = (row) => `${row.switch} ${row.target} ${row.peer}`;
+  const then = new Map((before ?? []).map((row) => [key(row), row]));
+  return told.map((row) => {
+    const state = row.version === null ? "not connected" : `OpenFlow ${row.version}, ${row.role}`;
+    const cells = [
+      row.switch,
+      row.target,
+      row.trouble ? `${state}: ${row.trouble}` : state,
+      row.messages,
+      row.packet_ins,
+      row.errors,
+    ];
+    const earlier = then.get(key(row));
+    const more = earlier !== undefined && row.messages + row.packet_ins > earlier.messages + earlier.packet_ins;
+    return { key: key(row), cells, counts: more, isNew: before !== null && earlier === undefined };
+  });
+}
+
+/** The part `id` of the page, whose rows are asked for at the path of the same name while it is open. */
+export class AskedTable {
+  constructor(id, rowsOf) {
+    this.id = id;
+    this.rowsOf = rowsOf;
+    this.part = document.getElementById(id);
+    this.before = null;
+    this.lights = new Lights();
+    this.timer = null;
+    this.part.hidden = false;
+    this.part.addEventListener("toggle", () => {
+      this.before = null;
+      this.#look();
+    });
+  }
+
+  async #look() {
+    clearTimeout(this.timer);
+    if (!this.part.open) return;
+    const begin = performance.now();
+    if (!document.hidden) await this.#ask();
+    this.timer = setTimeout(() => this.#look(), Math.max(LOOK_MS, PATIENCE * (performance.now() - begin)));
+  }
+
+  async #ask() {
+    const says = this.part.querySelector("[role=status]");
+    try {
+      const answer = await fetch(this.id);
+      const told = await answer.json();
+      if (!answer.ok) {
+        says.textContent = told.message;
+        return;
+      }
+      const rows = this.lights.kept(this.rowsOf(told, this.before), performance.now());
+      const more = rows.length - MOST_ROWS;
+      const cut = more > 0 ? `${rows.length}; the first ${MOST_ROWS} are shown` : "";
+      says.textContent = rows.length === 0 ? "None." : cut;
+      this.part.querySelector("tbody").replaceChildren(...rows.slice(0, MOST_ROWS).map(tableRow));
+      this.before = told;
+    } catch {
+      says.textContent = "No news of the lab: what you see is from before.";
+    }
+  }
+}

@@ -1,0 +1,336 @@
+"""The database of Open vSwitch that clients of OVSDB see: the switches of the script, both ways.
+
+Before a client reads, rows become what the switches are; after a client wrote, the switches become what the rows say.
+What our switches do not have stays in the rows, as it does in a database that nobody follows.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from twinnet.control.targets import parse_listen
+from twinnet.errors import TwinnetError
+from twinnet.mininet.bare_ports import VIRTUAL_KINDS, BarePort, VirtualPort
+from twinnet.mininet.fabric import Fabric
+from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.log import warn
+from twinnet.mininet.switch_columns import POLICING_COLUMNS, TABLES, VLAN_COLUMNS, Refused, members, row_identifier
+from twinnet.mininet.switch_database import SwitchDatabase
+from twinnet.mininet.tool_doors import bound
+from twinnet.ovsdb.database import Database, Row, Tables
+from twinnet.ovsdb.schema import open_vswitch
+from twinnet.ovsdb.server import Server
+from twinnet.ovsdb.values import Atom, ColumnType, Reference, Value
+
+if TYPE_CHECKING:
+    from twinnet.mininet.link import Intf
+
+__all__ = ["FollowedDatabase"]
+
+_ROOT = row_identifier("Open_vSwitch", "")
+_LOCAL_PORT = 65534
+_FROM_TEXT: Mapping[str, Callable[[str], Atom]] = {
+    "integer": int,
+    "real": float,
+    "boolean": "true".__eq__,
+    "string": str,
+    "uuid": Reference,
+}
+
+
+class FollowedDatabase:
+    """The rows of the switches of `switches`, and the server of them.
+
+    Parameters
+    ----------
+    switches
+        What ``ovs-vsctl`` works on.
+    door
+        A socket that listens, for clients on this machine.
+    """
+
+    def __init__(self, switches: SwitchDatabase, door: socket.socket) -> None:
+        self._door = door
+        self._switches = switches
+        self._fabric: Fabric = switches.fabric
+        self.database: Database = Database(open_vswitch())
+        self.server: Server = Server(self.database, self.pull, self.push)
+        self.follow_managers()
+
+    def pull(self) -> None:
+        """Have the rows tell what the switches are."""
+        draft = _Draft(self.database)
+        bridges = [self._pull_bridge(draft, plan) for plan in self._fabric.switches()]
+        for table in TABLES.values():
+            rows = draft.tables[table]
+            draft.tables[table] = {one: row for one, row in rows.items() if one in self._switches.rows}
+        for identifier, strings in self._switches.rows.items():
+            table = TABLES[strings["table"]]
+            draft.put(table, identifier, _row_of(self.database, table, strings, draft.ports))
+        managers = [draft.named("Manager", "target", target, {}) for target in self._switches.managers]
+        version: Value = (_version(),)
+        root: Row = {"bridges": _set(bridges), "manager_options": _set(managers), "ovs_version": version}
+        draft.put("Open_vSwitch", next(iter(draft.tables["Open_vSwitch"]), _ROOT), root)
+        self.database.put(draft.tables)
+
+    def _pull_bridge(self, draft: _Draft, plan: SwitchPlan) -> str:
+        ports: list[str] = []
+        for number, intf in [*sorted(plan.ports.items()), (_LOCAL_PORT, None)]:
+            name = plan.name if intf is None else intf.name
+            inner: Row = {"ofport": (number,), "type": ("internal",) if intf is None else ("",)}
+            if isinstance(intf, VirtualPort):
+                inner |= {"type": (intf.kind,), "options": dict[Atom, Atom](intf.options.items())}
+            up = intf is None or not self._fabric.is_down(intf)
+            inner |= dict(zip(POLICING_COLUMNS, ((one,) for one in plan.policing.get(name, (0, 0))), strict=True))
+            inner |= {"admin_state": ("up",), "link_state": ("up" if up else "down",)}
+            row: Row = {"interfaces": _set([draft.named("Interface", "name", name, inner)])}
+            vlans = plan.vlans.get(name, {})
+            row |= {one: _value(draft.column("Port", one), vlans.get(one, "")) for one in VLAN_COLUMNS}
+            row["qos"] = _set([self._switches.port_qos[name]] if name in self._switches.port_qos else [])
+            ports.append(draft.named("Port", "name", name, row))
+            draft.ports[name] = ports[-1]
+        connected = self._fabric.is_connected(plan.name) if plan.controllers else False
+        controllers = [
+            draft.put_new("Controller", f"{plan.name} {target}", {"target": (target,), "is_connected": (connected,)})
+            for target in plan.controllers
+        ]
+        held = draft.find("Bridge", "name", plan.name) or {}
+        # Ports that ours cannot have, such as tunnels, stay rows of their bridge.
+        others = [str(one) for one in held.get("ports", ()) if not draft.is_ours(str(one))]
+        mirrors = self._switches.bridge_mirrors.get(plan.name, [])
+        return draft.named(
+            "Bridge",
+            "name",
+            plan.name,
+            {
+                "ports": _set([*ports, *others]),
+                "controller": _set(controllers),
+                "mirrors": _set(mirrors),
+                "fail_mode": (plan.fail_mode,),
+                "protocols": ColumnType.ordered(set(plan.protocols)),
+                "datapath_id": (f"{plan.dpid:016x}",),
+            },
+        )
+
+    def push(self) -> None:
+        """Have the switches become what the rows say, and tell that they are."""
+        rows = self.database.tables
+        wanted = {str(row["name"][0]): row for row in rows["Bridge"].values()}  # pyright: ignore[reportArgumentType]
+        for plan in self._fabric.switches():
+            if plan.name not in wanted:
+                self._fabric.stop_switch(plan.name)
+        self._push_rows(rows, wanted)
+        for name, row in wanted.items():
+            self._push_bridge(rows, name, row)
+        try:
+            self._switches.apply()
+            self._listen([str(row["target"][0]) for row in rows["Manager"].values()])  # pyright: ignore[reportArgumentType]
+            self._fabric.settle()
+        except (Refused, TwinnetError, OSError, ValueError) as refused:
+            warn(f"*** OVSDB: {refused}\n")
+        self.pull()
+        for identifier, row in self.database.tables["Open_vSwitch"].items():
+            done = {**self.database.tables["Open_vSwitch"], identifier: row | {"cur_cfg": row["next_cfg"]}}
+            self.database.tables = {**self.database.tables, "Open_vSwitch": done}
+
+    def _push_rows(self, rows: Tables, bridges: Mapping[str, Row]) -> None:
+        """Have ``ovs-vsctl`` find the rows of QoS, Queue and Mirror, and what ports and bridges have of them."""
+        names = {identifier: str(_first(row["name"])) for identifier, row in rows["Port"].items()}
+        self._switches.rows = {
+            identifier: {"table": table, **_strings_of(self.database, name, row, names)}
+            for table, name in TABLES.items()
+            for identifier, row in rows[name].items()
+        }
+        held = self._switches.port_qos
+        self._switches.port_qos = {
+            names[identifier]: str(_first(row["qos"])) for identifier, row in rows["Port"].items() if row["qos"]
+        }
+        for port in held.keys() - self._switches.port_qos.keys():
+            self._fabric.set_queue(port, None)
+        self._switches.bridge_mirrors = {name: [str(one) for one in row["mirrors"]] for name, row in bridges.items()}
+
+    def _push_bridge(self, rows: Tables, name: str, row: Row) -> None:
+        plan = self._fabric.switch(name)
+        if plan is None:
+            dpid = int(row_identifier("dpid", name).replace("-", "")[:12], 16)
+            plan = SwitchPlan(name, dpid, {}, fail_mode="standalone")
+            self._fabric.start_switch(plan)
+        before = repr(plan)
+        vlans: dict[str, dict[str, str]] = {}
+        numbers: dict[str, int | None] = {}
+        virtual: dict[str, VirtualPort | None] = {}
+        policing: dict[str, tuple[int, int]] = {}
+        for port in (rows["Port"][str(one)] for one in row["ports"]):
+            intf = rows["Interface"][str(_first(port["interfaces"]))]
+            port_name = str(_first(intf["name"]))
+            if port_name != name and _is_ours(intf):
+                numbers[port_name] = _number(intf["ofport_request"])
+                virtual[port_name] = _virtual_port(intf)
+                rate, burst = (_number(intf[one]) or 0 for one in POLICING_COLUMNS)
+                policing[port_name] = (rate, burst)
+                vlans[port_name] = {one: _text(port[one]) for one in VLAN_COLUMNS if port[one]}
+        plan.policing = {port: rates for port, rates in policing.items() if any(rates)}
+        plan.vlans = {port: columns for port, columns in vlans.items() if columns}
+        kept = {
+            intf.name: (number, self._port_for(intf, virtual[intf.name]))
+            for number, intf in plan.ports.items()
+            if intf.name in numbers
+        }
+        ports = {numbers[port] or number: intf for port, (number, intf) in kept.items()}
+        for port, asked in numbers.items():
+            if port not in kept:
+                free = next(number for number in range(1, _LOCAL_PORT) if number not in ports)
+                ports[asked if asked and asked not in ports else free] = virtual[port] or self._fabric.interface(port)
+        if plan.ports != ports:
+            plan.ports = ports
+        targets = [str(_first(rows["Controller"][str(one)]["target"])) for one in row["controller"]]
+        plan.controllers = [target for target in targets if not target.startswith("p")]
+        plan.fail_mode = str(_first(row["fail_mode"]) or "standalone")
+        plan.protocols = [str(one) for one in row["protocols"]]
+        other = row["other_config"]
+        if isinstance(other, Mapping) and "datapath-id" in other:
+            plan.dpid = int(str(other["datapath-id"]), 16)
+        if repr(plan) != before:
+            self._fabric.topology_changed()
+
+    def _port_for(self, held: Intf | BarePort, wanted: VirtualPort | None) -> Intf | BarePort:
+        """The port `held` where it is as rows want it, or another in its place."""
+        if wanted is None:
+            return self._fabric.interface(held.name) if isinstance(held, VirtualPort) else held
+        same = isinstance(held, VirtualPort) and (held.kind, held.options) == (wanted.kind, wanted.options)
+        return held if same else wanted
+
+    def _listen(self, managers: list[str]) -> None:
+        """Listen where the managers' targets say; dial none."""
+        self._switches.managers = managers
+        self.follow_managers()
+
+    def follow_managers(self) -> None:
+        """Listen where ``set-manager`` said. Raises `OSError` or `BadValue`."""
+        doors: dict[str, Callable[[], socket.socket]] = {"punix": lambda: self._door}
+        for target in (one for one in self._switches.managers if one.startswith("p")):
+            doors[target] = partial(_opened, target)
+        self.server.listen(doors)
+
+
+class _Draft:
+    """Rows that are being written; rows that stay as they are stay the same objects."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.tables: Tables = {name: dict(rows) for name, rows in database.tables.items()}
+        self.ports: dict[str, str] = {}
+
+    def column(self, table: str, column: str) -> ColumnType:
+        """The type of a column."""
+        return self._database.schema.tables[table].columns[column]
+
+    def put(self, table: str, identifier: str, changes: Row) -> str:
+        """Write `changes` into the row, which is made where there is none."""
+        columns = self._database.schema.tables[table].columns
+        held = self.tables[table].get(identifier) or {one: kind.default() for one, kind in columns.items()}
+        if identifier not in self.tables[table] or any(held[one] != value for one, value in changes.items()):
+            self.tables[table][identifier] = held | changes
+        return identifier
+
+    def find(self, table: str, column: str, value: str) -> Row | None:
+        """Return the row with `value` in `column`."""
+        return next((row for row in self.tables[table].values() if row[column] == (value,)), None)
+
+    def named(self, table: str, column: str, value: str, changes: Row) -> str:
+        """Write `changes` into the row with `value` in `column`, and return its identifier."""
+        found = next((one for one, row in self.tables[table].items() if row[column] == (value,)), None)
+        return self.put(table, found or row_identifier(table, value), {column: (value,), **changes})
+
+    def put_new(self, table: str, name: str, changes: Row) -> str:
+        """Write the row that is made for `name`."""
+        return self.put(table, row_identifier(table, name), changes)
+
+    def is_ours(self, port: str) -> bool:
+        """Return whether our switches can have the port of that row."""
+        row = self.tables["Port"].get(port)
+        return row is None or _is_ours(self.tables["Interface"][str(_first(row["interfaces"]))])
+
+
+def _version() -> str:
+    return "2.17.0"
+
+
+def _opened(target: str) -> socket.socket:
+    place = parse_listen(target)
+    if place.path is not None:
+        return bound(place.path)
+    # In the script's machine, which nobody reaches from outside.
+    return socket.create_server(("0.0.0.0" if target.count(":") == 1 else place.address, place.port))
+
+
+def _is_ours(interface: Row) -> bool:
+    return _first(interface["type"]) in ("", "system", "internal") or _virtual_port(interface) is not None
+
+
+def _virtual_port(interface: Row) -> VirtualPort | None:
+    """Return the port without an interface that the row tells of, if ours can have it."""
+    kind, options = str(_first(interface["type"])), interface["options"]
+    if kind not in VIRTUAL_KINDS or not isinstance(options, Mapping):
+        return None
+    port = VirtualPort(str(_first(interface["name"])))
+    try:
+        port.change(kind, {str(key): str(one) for key, one in options.items()})
+    except Refused:
+        return None
+    return port
+
+
+def _set(identifiers: Sequence[str]) -> Value:
+    return ColumnType.ordered({Reference(one) for one in identifiers})
+
+
+def _first(value: Value) -> Atom | None:
+    return next(iter(value), None)
+
+
+def _number(value: Value) -> int | None:
+    first = _first(value)
+    return first if isinstance(first, int) else None
+
+
+def _text(value: Value) -> str:
+    return ",".join(str(one).lower() if isinstance(one, bool) else str(one) for one in value)
+
+
+def _value(kind: ColumnType, text: str) -> Value:
+    return ColumnType.ordered({_FROM_TEXT[kind.key.kind](one) for one in members(text)}) or kind.default()
+
+
+def _row_of(database: Database, table: str, strings: Mapping[str, str], ports: Mapping[str, str]) -> Row:
+    """Return the row that ``ovs-vsctl`` holds as `strings`; ports are named by their names there."""
+    columns = database.schema.tables[table].columns
+    row: Row = {}
+    for name, kind in columns.items():
+        if kind.value is not None:
+            read, prefix = _FROM_TEXT[kind.value.kind], f"{name}:"
+            keys = {one.removeprefix(prefix): text for one, text in strings.items() if one.startswith(prefix)}
+            row[name] = {_FROM_TEXT[kind.key.kind](key): read(text) for key, text in keys.items()}
+        elif kind.key.table == "Port":
+            by_row = {row_identifier("Port", port): identifier for port, identifier in ports.items()}
+            given = members(strings.get(name, ""))
+            row[name] = _set([{**by_row, **ports}.get(one, one) for one in given])
+        elif name in strings:
+            row[name] = _value(kind, strings[name])
+    return row
+
+
+def _strings_of(database: Database, table: str, row: Row, ports: Mapping[str, str]) -> dict[str, str]:
+    """Return `row` as ``ovs-vsctl`` holds it, ports by their names (`ports`: by identifier)."""
+    strings: dict[str, str] = {}
+    for name, kind in database.schema.tables[table].columns.items():
+        value = row[name]
+        if isinstance(value, Mapping):
+            strings |= {f"{name}:{key}": str(one) for key, one in value.items()}
+        elif value != kind.default():
+            named = [ports.get(str(one), str(one)) for one in value] if kind.key.table == "Port" else None
+            strings[name] = _text(value) if named is None else ",".join(named)
+    return strings

@@ -1,0 +1,127 @@
+"""The answers to ``ovs-vsctl`` and its kin, ``tc`` and clients of OVSDB in a script's machine, given by the script's
+process.
+
+The programs in the machine send their arguments by a socket; clients of OVSDB find theirs where Open vSwitch has it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import threading
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinnet.errors import TwinnetError
+from twinnet.mininet.datapath_tools import DATAPATH_TOOLS, DatapathTools
+from twinnet.mininet.fabric import FABRIC
+from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
+from twinnet.mininet.switch_columns import Refused
+from twinnet.mininet.switch_database import SwitchDatabase
+from twinnet.mininet.tool_doors import RUN_VARIABLE, bound
+
+if TYPE_CHECKING:
+    from twinnet.mininet.followed_database import FollowedDatabase
+
+__all__ = ["serve"]
+
+_REQUEST_BYTES = 1 << 26
+_PATIENCE_S = 10.0
+_serving: set[int] = set()
+
+
+class _Database:
+    """The database behind ``ovs-vsctl``; clients of OVSDB see it from the first of them on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._switches = SwitchDatabase(FABRIC)
+        self._followed: FollowedDatabase | None = None
+        self._lock = threading.RLock()
+        self._door = bound(folder / "db.sock")
+        self._door.listen(1)
+        threading.Thread(target=self._await_client, name="twinnet-ovsdb-door", daemon=True).start()
+
+    def _await_client(self) -> None:
+        select.select([self._door], [], [])
+        with self._lock:
+            self._follow()
+
+    def _follow(self) -> FollowedDatabase:
+        """Return the database that clients see."""
+        if self._followed is None:
+            # Most scripts have no such client, and the schema takes time to read.
+            from twinnet.mininet.followed_database import FollowedDatabase
+
+            self._followed = FollowedDatabase(self._switches, self._door)
+        return self._followed
+
+    def reply(self, asked: list[str]) -> dict[str, Any]:
+        """Do the command line `asked`."""
+        with self._lock, self._followed.server.lock if self._followed else nullcontext():
+            reply = self._done(asked)
+            if self._followed is not None:
+                self._followed.pull()
+                self._followed.server.tell_changes()
+            return reply
+
+    def _done(self, asked: list[str]) -> dict[str, Any]:
+        database = self._switches
+        managers, database.notes = database.managers, []
+        try:
+            out = database.run(asked)
+            if database.managers != managers:
+                self._follow().follow_managers()
+            reply = {"out": out, "err": "".join(f"ovs-vsctl: {note}\n" for note in database.notes), "status": 0}
+        except (Refused, TwinnetError, OSError, IndexError, ValueError) as refused:
+            reason = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
+            reply = {"out": "", "err": f"ovs-vsctl: {reason}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}
+        FABRIC.settle()
+        return reply
+
+
+def _line_reply(lines: LineControl, asked: list[str]) -> dict[str, Any]:
+    """What ``tc`` is to print; the status -1 has the kernel's ``tc`` do it."""
+    try:
+        return {"out": lines.run(asked), "err": "", "status": 0}
+    except NoLine:
+        return {"out": "", "err": "", "status": -1}
+    except (LineRefused, TwinnetError, IndexError, ValueError) as refused:
+        return {"out": "", "err": f"{refused}\n", "status": 2}
+
+
+def _datapath_reply(tools: DatapathTools, program: str, asked: list[str]) -> dict[str, Any]:
+    try:
+        return {"out": tools.run(program, asked), "err": "", "status": 0}
+    except (Refused, TwinnetError) as refused:
+        return {"out": "", "err": f"{program}: {refused}\n", "status": 1}
+
+
+def serve() -> None:
+    """Answer ``ovs-vsctl``, ``tc`` and their kin in a script's machine from a thread of this process; once. The
+    switches and lines of a process are known as long as it lives."""
+    folder = os.environ.get(RUN_VARIABLE)
+    if folder is None or os.getpid() in _serving:
+        return
+    _serving.add(os.getpid())
+    database, lines, tools = _Database(Path(folder)), LineControl(FABRIC), DatapathTools(FABRIC)
+    listener = bound(Path(folder) / f"{os.getpid()}.vsctl")
+    listener.listen(64)
+
+    def answer() -> None:
+        while True:
+            sock, _ = listener.accept()
+            # A program that was killed meanwhile, or says nothing, must not keep others waiting for ever.
+            sock.settimeout(_PATIENCE_S)
+            with suppress(OSError, ValueError), sock, sock.makefile("rwb") as stream:
+                program, *asked = json.loads(stream.readline(_REQUEST_BYTES))
+                if program == "tc":
+                    reply = _line_reply(lines, asked)
+                elif program in DATAPATH_TOOLS:
+                    reply = _datapath_reply(tools, program, asked)
+                else:
+                    reply = database.reply(asked)
+                stream.write(json.dumps(reply).encode())
+
+    threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()

@@ -1,0 +1,111 @@
+"""What of the machine reaches a guest: nothing that moves a frame. The same lab is made from several surroundings."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import twinnet as tn
+from kernels_here import a_kernel_is_here
+
+if not a_kernel_is_here():
+    pytest.skip("there is no kernel for programs on the virtual clock", allow_module_level=True)
+
+LAB = """
+import sys
+import twinnet as tn
+sys.executable = sys.argv[1]
+net = tn.Network(seed=3)
+net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
+with net.simulate(hosts="programs") as lab:
+    server = lab["h2"].popen(["python3", "-Ic", "import socket; print(socket.create_server(('', 5000)).accept()[1])"])
+    lab.run_until("1 s")
+    lab["h1"].run(["python3", "-Ic", "import socket; socket.create_connection(('h2', 5000)).sendall(bytes(5000))"])
+    drawn = lab["h1"].run("od -An -N8 -tx1 /dev/urandom", check=True).stdout
+    lab.run_until("70 s")
+    print(server.communicate()[0].decode().split()[-1], drawn.strip(), lab.now(), lab.trace_hash)
+"""
+"""A connection, whose port and sequence numbers the guest draws, and numbers that a program draws."""
+
+
+def told(*before: str, python: str = sys.executable, cwd: Path | None = None, **environment: str) -> str:
+    """What the lab prints, started by the words `before`, with this interpreter in its guest."""
+    path = os.pathsep.join([str(Path(tn.__file__).parent.parent), *sys.path])
+    done = subprocess.run(
+        [*before, sys.executable, "-c", LAB, python],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path, **environment}, cwd=cwd, timeout=100,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def usual() -> str:
+    return told()
+
+
+def test_folders_variables_and_processors_of_the_owner_do_not_matter(usual: str, tmp_path: Path) -> None:
+    deep = tmp_path / "/".join(["a-folder-with-a-name"] * 4)
+    deep.mkdir(parents=True)
+    surroundings = {"TMPDIR": str(deep), "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-SSSE3", "LANG": "C", "MANY": "x" * 9000}
+    assert told("taskset", "-c", str(min(os.sched_getaffinity(0))), cwd=deep, **surroundings) == usual
+
+
+def test_memory_and_layout_of_the_owner_do_not_matter(usual: str) -> None:
+    assert told("sh", "-c", 'ulimit -s unlimited; exec "$@"', "sh") == usual
+    assert told("setarch", "-R") == usual
+
+
+def test_how_the_interpreter_is_started_does_not_matter(usual: str, tmp_path: Path) -> None:
+    # More programs, more system calls, more random numbers drawn before the hosts are built.
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\n/bin/true\nod -An -N64 /dev/urandom >/dev/null\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    assert told(python=str(script)) == usual
+
+
+def test_all_machines_have_the_same_processor_for_programs() -> None:
+    loader = Path("/lib64/ld-linux-x86-64.so.2")
+    net = tn.Network()
+    net.host("h1")
+    with net.simulate(hosts="programs") as lab:
+        assert lab["h1"].run("cat /proc/cpuinfo").stdout.splitlines()[1:3] == [
+            "vendor_id\t: User Mode Linux",
+            "model name\t: UML",
+        ]
+        variables = lab["h1"].run("env", env={"PATH": os.defpath, "MINE": "1"}).stdout.splitlines()
+        assert "MINE=1" in variables and any(line.startswith("GLIBC_TUNABLES=") for line in variables)
+        own = lab["h1"].run("env", env={"PATH": os.defpath, "GLIBC_TUNABLES": "mine"}).stdout
+        assert "GLIBC_TUNABLES=mine" in own.splitlines()
+        if loader.exists():
+            levels = re.findall(r"(x86-64-v\d) \(supported, searched\)", lab["h1"].run([str(loader), "--help"]).stdout)
+            assert levels == ["x86-64-v2"]
+
+
+ROUTINE = (
+    "import ctypes; library = ctypes.CDLL(None); "
+    "place = lambda name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value; "
+    "print(place('memcpy') - place('getpid'))"
+)
+"""Where the C library has the routine that it has chosen, from one that it has not to choose."""
+
+
+def test_the_c_library_takes_the_same_routines_on_all_machines() -> None:
+    net = tn.Network()
+    net.host("h1")
+    with net.simulate(hosts="programs") as lab:
+        given = lab["h1"].run([sys.executable, "-c", ROUTINE], check=True).stdout
+        variable = lab["h1"].run(["sh", "-c", "echo $GLIBC_TUNABLES"], check=True).stdout.strip()
+
+    def here(**environment: str) -> str:
+        command = [sys.executable, "-c", ROUTINE]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert given == here(GLIBC_TUNABLES=variable)
+    if "avx2" in Path("/proc/cpuinfo").read_text():
+        assert given != here(), "the variable has no effect"

@@ -1,0 +1,153 @@
+"""The picture that its reader arranges: hosts folded into one node, and nodes dragged to other places."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import twinnet as tn
+from labs_here import needs_a_lab
+from live_browser import PATIENCE_MS, expect, launched, needs_a_browser, opened
+from twinnet.drawing import picture_of
+from twinnet.drawing.picture import MOST_LIVE_NODES
+from twinnet.drawing.positions import read_positions
+from twinnet.live.recording import Recording
+from twinnet.live.watch import record_of_network
+from twinnet.network import templates
+from twinnet.network.network import Network
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = needs_a_browser
+LINE_BPS = 10_000_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from launched()
+
+
+def recorded(net: Network, rates_bps: Sequence[int], file: Path) -> str:
+    """The address of a recording of `net` of one moment, whose first ways carry `rates_bps`."""
+    ends = [(link.a.node, link.b.node, link.a.name, link.b.name) for link in net.links]
+    network = record_of_network("arranged", picture_of(net, MOST_LIVE_NODES), ends) | {"control": False}
+    recording = Recording(network, file)
+    rates = [*rates_bps, *[0] * (2 * len(ends) - len(rates_bps))]
+    ways: list[list[Any]] = [[rate, rate / LINE_BPS, 3 if rate else 0, 0, True, LINE_BPS] for rate in rates]
+    verdict = {"state": "valid", "reasons": [], "covers_s": 1.0, "at_s": 1.0, "late_s": 0}
+    recording.add({"now_s": 1.0, "elapsed_s": 0.25, "ways": ways, "verdict": verdict})
+    recording.write()
+    return file.as_uri()
+
+
+def visible(page: Page, name: str) -> Locator:
+    return page.locator(f"{name}:not([display])")
+
+
+def test_hosts_fold_into_one_node_by_click_and_by_key_and_their_links_add_up(browser: Browser, tmp_path: Path) -> None:
+    net = templates.single(4)
+    # The hosts send 1, 2, 3 and 4 Mbit/s to the switch.
+    rates = [rate for number in range(1, 5) for rate in (number * 1_000_000, 0)]
+    faults: list[str] = []
+    page = opened(browser, recorded(net, rates, tmp_path / "run.html"), faults)
+    assert visible(page, ".node").count() == 5
+    handle = page.get_by_role("button", name="4 hosts of s1: fold", exact=True)
+    assert handle.get_attribute("aria-expanded") == "true"
+    handle.click()
+    expect(visible(page, ".node")).to_have_count(2)
+    assert visible(page, ".link").count() == 1
+    assert sorted(visible(page, ".node").locator("text:first-of-type").all_text_contents()) == ["4 hosts", "s1"]
+    # Rates and queues are summed; the colour is that of the busiest line, of which 40 % are used.
+    shown = visible(page, ".told").all_text_contents()
+    assert [text for text in shown if text] == ["12", "10 Mbit/s"]
+    assert page.locator(".link:not([display]) .way.some").count() == 1
+    # Who looks for a host is led to the fold.
+    page.fill("#find", "h3")
+    expect(page.locator(".node.hosts")).to_have_class(re.compile("found"))
+    page.get_by_role("button", name="4 hosts of s1: unfold").last.focus()
+    page.keyboard.press("Enter")
+    expect(visible(page, ".node")).to_have_count(5)
+    page.get_by_role("button", name="4 hosts of s1: fold", exact=True).focus()
+    page.keyboard.press(" ")
+    expect(visible(page, ".node")).to_have_count(2)
+    page.context.close()
+    assert faults == []
+
+
+def test_all_hosts_of_a_large_network_fold_at_once(browser: Browser, tmp_path: Path) -> None:
+    faults: list[str] = []
+    page = opened(browser, recorded(templates.tree(2, 23), [LINE_BPS], tmp_path / "large.html"), faults)
+    assert page.locator("#lines").count() == 1
+    page.click("#fold")
+    # A root, 23 switches, and a fold at each of these.
+    expect(visible(page, ".node")).to_have_count(47)
+    assert page.inner_text("#fold") == "Unfold hosts"
+    with page.expect_download() as saving:
+        page.click("#save-picture")
+    saved = saving.value.path().read_text()
+    assert saved.count(">23 hosts</text>") == 23 and page.locator("#picture .way").count() == 0
+    page.click("#fold")
+    expect(visible(page, ".node")).to_have_count(553)
+    page.context.close()
+    assert faults == []
+
+
+def dragged(page: Page, name: str, right: int, down: int) -> None:
+    """Drag the node `name` by so many pixels."""
+    box = node(page, name).bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=4)
+    page.mouse.up()
+
+
+def node(page: Page, name: str) -> Locator:
+    return page.locator(".node", has=page.locator("title", has_text=re.compile(rf"\b{name}$"))).locator("rect")
+
+
+def test_a_dragged_node_takes_its_link_along_and_is_not_clicked(browser: Browser, tmp_path: Path) -> None:
+    faults: list[str] = []
+    page = opened(browser, recorded(templates.single(2), [LINE_BPS], tmp_path / "run.html"), faults)
+    line = page.locator(".link .hit").first
+    before = [line.get_attribute(name) for name in ("x1", "y1", "x2", "y2")]
+    dragged(page, "h1", 60, -30)
+    after = [line.get_attribute(name) for name in ("x1", "y1", "x2", "y2")]
+    assert before[:2] != after[:2] and before[2:] == after[2:]
+    page.context.close()
+    assert faults == []
+
+
+@needs_a_lab
+def test_places_are_kept_where_the_page_may_change_its_lab(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "net.positions.json"
+    faults: list[str] = []
+    with tn.templates.single(2, rate="10 Mbit").emulate() as lab:
+        with lab.live(positions=file) as live:
+            page = opened(browser, live.address, faults)
+            dragged(page, "h2", 90, -60)
+            page.context.close()
+        assert not file.exists()
+        with lab.live(control=True, positions=file) as live:
+            page = opened(browser, live.address, faults)
+            dragged(page, "h2", 90, -60)
+            deadline = time.monotonic() + PATIENCE_MS / 1000
+            while not file.exists():
+                assert time.monotonic() < deadline
+                page.wait_for_timeout(50)
+            moved = node(page, "h2").bounding_box()
+            # Another browser, and another page with this file, have it there.
+            assert list(read_positions(file)) == ["h2"]
+            page.reload()
+            page.wait_for_selector(".node")
+            again = node(page, "h2").bounding_box()
+            assert moved is not None and again is not None
+            assert (again["x"], again["y"]) == pytest.approx((moved["x"], moved["y"]), abs=2)
+            page.context.close()
+    assert faults == []

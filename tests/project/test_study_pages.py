@@ -1,0 +1,69 @@
+"""The pages of published studies: each is what its command gives, and the page of all leads to it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from module_files import module_in
+from twinnet.cli import run as command_line
+from twinnet.errors import BadValue
+from twinnet.report.view import Cell, Table
+
+DOCS = Path(__file__).parents[2] / "docs"
+CHEAP = ("multimedia-delivery", "mtu-sweep")
+"""Studies that take seconds, and of which nothing but lines and sources decides the numbers."""
+MAKER = module_in(DOCS / "study_pages.py")
+
+
+def without_source(page: str) -> str:
+    return re.sub(r"^Measured: .*$", "", page, flags=re.MULTILINE)
+
+
+def test_every_page_is_told_and_the_gallery_leads_to_it() -> None:
+    assert set(MAKER.PAGES) == {page.stem for page in MAKER.PAGES_FOLDER.glob("*.md")}
+    assert MAKER.GALLERY.read_text(encoding="utf-8") == MAKER.gallery(), "write it anew: python docs/study_pages.py"
+
+
+@pytest.mark.parametrize("name", MAKER.PAGES)
+def test_a_page_has_its_figures_and_says_where_its_numbers_are_from(name: str) -> None:
+    page = (MAKER.PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\]\(\.\./images/studies/([^)]+)\)", page)
+    assert shown and {f"{name}/{path.name}" for path in (MAKER.PICTURES / name).iterdir()} == set(shown)
+    told = r"^Measured: `(.*?)`, clock: .*?, \d{4}-\d\d-\d\d, commit [0-9a-f]{8}, n = \d+ "
+    source = re.search(told, page, re.MULTILINE)
+    assert source is not None and source.group(1) == MAKER.PAGES[name].command(name)
+    for heading in MAKER.TOLD:
+        assert (f"## {heading}\n" in page) == bool(MAKER.readme_section(name, heading))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_page_is_what_its_command_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAKER.PAGES[name] == MAKER.Made()
+    assert command_line(["run", name, "--no-report", "--yes", "--out", str(tmp_path)]) == 0
+    monkeypatch.setattr(MAKER, "PICTURES", tmp_path / "pictures")
+    made = MAKER.page_of(MAKER.checked(tmp_path / name))
+    page = (MAKER.PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert without_source(made) == without_source(page), "write it anew: python docs/study_pages.py FOLDER"
+
+
+def test_a_page_is_not_made_of_other_results_than_it_says(tmp_path: Path) -> None:
+    assert command_line(["run", "mtu-sweep", "--preset", "tiny", "--no-report", "--out", str(tmp_path)]) == 0
+    with pytest.raises(BadValue, match="is not the whole of what the page tells of"):
+        MAKER.checked(tmp_path / "mtu-sweep")
+
+
+def test_a_table_is_one_of_markdown() -> None:
+    table = Table(["Case", "Here (ms)"], [[Cell("a|b"), Cell("1.5", "[1, 2]")]], 1, "Delay", "Mean.", 4)
+    assert MAKER.markdown(table) == ("### Delay\n\nMean.\n\n| Case | Here (ms) |\n|---|---:|\n| a\\|b | 1.5 [1, 2] |\n")
+
+
+def test_links_of_a_readme_lead_on_from_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").mkdir()
+    linked = "See [it](../../../../docs/a.md#b) and [other](../y/README.md)."
+    (tmp_path / "x" / "README.md").write_text(f"# X\n\n## Not as published\n\n{linked}\n\n## After\n\nNo.\n")
+    monkeypatch.setattr(MAKER, "STUDIES", tmp_path)
+    assert MAKER.readme_section("x", "Not as published") == "## Not as published\n\nSee [it](../a.md#b) and other.\n"
+    assert MAKER.readme_section("x", "Elsewhere") == ""
