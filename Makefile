@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-all check lint prose format bench validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
+.PHONY: help prerequisites demo test test-build test-rust test-python test-wall test-long test-all check lint lint-rust lint-python prose format bench validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
-	@echo "make test    the tests, without those that need a quiet machine or take five seconds or more"
+	@echo "make test    the tests, without those of the next two lines"
+	@echo "make test-wall the tests that judge time: they want a quiet machine, and skip where it is not"
+	@echo "make test-long the tests that take five seconds or more"
 	@echo "make test-all all tests"
 	@echo "make lint    format, lint, types"
 	@echo "make check   the same, then make test"
@@ -20,6 +22,9 @@ help:
 	@echo "make sdist   the source distribution, into dist/"
 	@echo "make conformance-wheel the test cases and the laws, as a wheel of their own into dist/"
 	@echo "make kernel-wheel the kernel for programs on the virtual clock, as a wheel into dist/"
+
+prerequisites:
+	@PYTHON="$(PYTHON)" tools/prerequisites.sh
 
 $(VENV)/.tools: pyproject.toml tools/prerequisites.sh
 	@PYTHON="$(PYTHON)" tools/prerequisites.sh
@@ -37,20 +42,38 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 demo: $(VENV)/.built
 	@$(BIN)/twinnet run tcp-udp-queues --preset demo --out results
 
-# All but what needs a quiet machine or takes five seconds or more (tests/support/long_tests.txt).
-test: $(VENV)/.built
-	cargo test --workspace --exclude twinnet-python --quiet
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "not quiet and not long" tests
+PYTEST := $(BIN)/python -m pytest -q --durations 40
+SIDE_BY_SIDE := -n auto --dist loadfile
 
-test-all: test
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --durations 40 -m "long and not quiet" tests
-	$(BIN)/python -m pytest -q --durations 40 -m quiet tests
+# All but what judges time and what takes five seconds or more (tests/support/long_tests.txt).
+test: test-rust test-python
+
+test-build: prerequisites
+	cargo test --workspace --exclude twinnet-python --quiet --no-run
+
+test-rust: prerequisites
+	cargo test --workspace --exclude twinnet-python --quiet
+
+test-python: $(VENV)/.built
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not wall and not long" tests
+
+test-wall: $(VENV)/.built
+	$(PYTEST) -m wall tests
+
+test-long: $(VENV)/.built
+	$(PYTEST) $(SIDE_BY_SIDE) -m "long and not wall" tests
+
+test-all: test test-long test-wall
 
 check: lint test
 
-lint: $(VENV)/.built
+lint: lint-rust lint-python
+
+lint-rust: prerequisites
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-python: $(VENV)/.built
 	$(BIN)/ruff format --check python tests bench tools
 	$(BIN)/ruff check python tests bench tools
 	$(BIN)/pyright

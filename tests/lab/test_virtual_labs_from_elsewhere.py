@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from kernels_here import a_kernel_is_here
+from twinnet.cli import exec_command
 from twinnet.errors import LabClosed, LabError
 from twinnet.lab.turns import Turns
 
@@ -192,6 +193,32 @@ def test_exec_hands_its_signals_on(lab: str) -> None:
         client.send_signal(signal.SIGINT)
         client.stdout.read()
         assert client.wait(20) == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT,), (signal.SIGHUP, signal.SIGTERM)])
+def test_a_signal_in_the_midst_of_a_request_waits_for_no_lock_of_it(numbers: tuple[signal.Signals, ...]) -> None:
+    handed: list[int] = []
+    all_here, lock = threading.Event(), threading.Lock()
+
+    class Job:
+        def signal(self, number: int) -> None:
+            with lock:
+                handed.append(number)
+            if len(handed) == len(numbers):
+                all_here.set()
+
+    before = {number: signal.getsignal(number) for number in exec_command._HANDED_ON}
+    try:
+        signals = exec_command._Signals()
+        signals.catch()
+        signals.hand_on_to(Job())  # type: ignore[arg-type]
+        with lock:
+            for number in numbers:
+                signal.raise_signal(number)
+        assert all_here.wait(20) and handed == list(numbers)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @needs_kernel

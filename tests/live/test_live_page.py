@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from twinnet.lab.lab import Lab
 
-pytestmark = [needs_a_lab, needs_a_browser]
+# Lines of a lab in real time are full beside the page.
+pytestmark = [needs_a_lab, needs_a_browser, pytest.mark.quiet]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ TARGETS = [
     "help",
     "demo",
     "test",
+    "test-wall",
+    "test-long",
     "test-all",
     "check",
     "lint",
@@ -156,8 +158,3 @@ def test_the_help_names_every_target_that_users_need() -> None:
         f"make {target} " in told
         for target in ("demo", "test", "check", "bench", "validate", "docs", "wheel", "sdist", "kernel-wheel")
     )
-
-
-def test_the_continuous_integration_checks_and_makes_all_tests() -> None:
-    script = (ROOT / ".ci" / "run").read_text()
-    assert 0 < script.index("\nmake lint\n") < script.index("\nmake test-all\n")

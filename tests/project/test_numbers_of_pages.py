@@ -30,6 +30,8 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "python/twinnet/studies").glob("*/README.md")),
 ]
+STATES = ROOT / "bench/records/measured-states.txt"
+"""What was measured at states whose commits are in no history."""
 _RECORD = re.compile(r"<!-- record: \w+ -->.*?<!-- end -->", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\**\d[\d ,/.()%]*\**(?: (?:to|/) [\d.,]+)?(?: (?:wrong|[kMG]?bit/s|[num]?s|%|MB|kB))?\)?")
 _NOTED = re.compile(r" \((?:valid|doubtful|invalid)\)$")
@@ -106,12 +108,16 @@ def test_the_commits_that_pages_name_are_in_the_history() -> None:
     named = {
         commit: str(page.relative_to(ROOT))
         for page in PAGES
-        for commit in re.findall(r"\bcommit ([0-9a-f]{7,40})\b", page.read_text(encoding="utf-8"))
+        for commit in re.findall(r"\bcommits? ([0-9a-f]{7,40})\b", page.read_text(encoding="utf-8"))
     }
     assert named
-    assert {
-        one: page for one, page in named.items() if git("merge-base", "--is-ancestor", one, "HEAD").returncode
-    } == {}
+    states = STATES.read_text(encoding="utf-8")
+    lost = frozenset(re.findall(r"^([0-9a-f]{7,40})$", states, re.MULTILINE))
+    outside = {one for one in named if git("merge-base", "--is-ancestor", one, "HEAD").returncode}
+    assert {one: named[one] for one in outside - lost} == {}
+    assert lost - outside == set()
+    (whole,) = set(re.findall(r"what they changed is in ([0-9a-f]{8}) as a whole", states))
+    assert git("merge-base", "--is-ancestor", whole, "HEAD").returncode == 0
 
 
 def test_results_are_told_from_lists_and_the_source_of_a_table_is_in_its_section() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import sys
+import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
+from twinnet.errors import TwinnetError
 
 if TYPE_CHECKING:
     from twinnet.lab_process.job import Job
@@ -103,11 +107,17 @@ def _whole_input() -> int:
 
 class _Signals:
     """Signals to this client, which are meant for its program: also those that come before the program is known,
-    since it would otherwise go on without its client."""
+    since it would otherwise go on without its client.
+
+    A handler runs in the midst of whatever this process does, a request that holds its connection's lock among it: so
+    it makes no request, and a thread hands on what it took.
+    """
 
     def __init__(self) -> None:
         self._job: Job | None = None
-        self._early: list[int] = []
+        self._early: set[int] = set()
+        # Its `put` may interrupt another of the same thread.
+        self._taken: SimpleQueue[int] = SimpleQueue()
 
     def catch(self) -> None:
         for number in _HANDED_ON:
@@ -115,14 +125,17 @@ class _Signals:
 
     def hand_on_to(self, job: Job) -> None:
         self._job = job
-        for number in self._early:
-            job.signal(number)
+        threading.Thread(target=self._hand_on, args=(job,), name="twinnet-signals", daemon=True).start()
+
+    def _hand_on(self, job: Job) -> None:
+        # The lab may end first, and the client with it.
+        with contextlib.suppress(TwinnetError, TimeoutError):
+            while True:
+                job.signal(self._taken.get())
 
     def _take(self, number: int, _: object) -> None:
-        if self._job is not None:
-            self._job.signal(number)
-        elif number in self._early:
+        if self._job is None and number in self._early:
             # Who insists does not want to wait for a lab that does not answer.
             raise KeyboardInterrupt
-        else:
-            self._early.append(number)
+        self._early.add(number)
+        self._taken.put(number)

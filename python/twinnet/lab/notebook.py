@@ -38,10 +38,10 @@ def notebook_widget(lab: Lab, height: int) -> AnyWidget:
     if not 100 <= height <= 10_000:
         raise BadValue(f"height is {height}; allowed are whole numbers of pixels from 100 to 10000")
     try:
-        from twinnet.live.widget import LabWidget
+        from twinnet.live.widget import lab_widget
     except ImportError as error:
         raise NotAvailable(
             f"the widget needs {error.name}, which is not installed",
             "install twinnet with its extra: pip install 'twinnet[notebook]'",
         ) from None
-    return LabWidget(lab.name, height)
+    return lab_widget(lab.name, height)

@@ -19,13 +19,13 @@ from twinnet.lab.running_labs import attach
 from twinnet.live.page_text import page_with, put, read_page_file, script_of
 from twinnet.live.watch import PATIENCE_S, LabWatch, network_record
 
-__all__ = ["LabWidget"]
+__all__ = ["lab_widget"]
 
 _LOOK_S = 0.25
 
 
-class LabWidget(AnyWidget):
-    """The page. It looks at the lab from when it is displayed first until the lab ends or the widget is closed.
+def lab_widget(lab: str, height: int) -> AnyWidget:
+    """Return the page. It looks at the lab from when it is displayed first until the lab ends or the widget is closed.
 
     Parameters
     ----------
@@ -39,7 +39,10 @@ class LabWidget(AnyWidget):
     BadValue
         The network has so many nodes that they could not be told apart.
     """
+    return _LabWidget(lab, height)
 
+
+class _LabWidget(AnyWidget):
     _esm = read_page_file("widget.js")
     page = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int().tag(sync=True)
