@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help prerequisites demo test test-build test-rust test-python test-wall test-long test-all check lint lint-rust lint-python prose format bench validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
+.PHONY: help prerequisites demo test test-build test-rust test-python test-wall test-long test-all test-record check lint lint-rust lint-python prose format bench bench-gate validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
 
 help:
 	@echo "make demo    run a small study and say where its report is"
@@ -12,9 +12,11 @@ help:
 	@echo "make test-wall the tests that judge time: they want a quiet machine, and skip where it is not"
 	@echo "make test-long the tests that take five seconds or more"
 	@echo "make test-all all tests"
+	@echo "make test-record those of test-wall and test-long, kept in bench/records/tests.jsonl"
 	@echo "make lint    format, lint, types"
 	@echo "make check   the same, then make test"
 	@echo "make bench   benchmarks, beside the peers that are installed"
+	@echo "make bench-gate PARTS=... whether they are slower than at BASE, by turns"
 	@echo "make validate the simulation against theory, into docs/explanation/validation.md"
 	@echo "make validate-check the same, which fails when a number differs from the page"
 	@echo "make docs    the documentation, into site/"
@@ -65,6 +67,13 @@ test-long: $(VENV)/.built
 
 test-all: test test-long test-wall
 
+# Both doors that do not decide in the gate, into bench/records/tests.jsonl and the table of CONTRIBUTING.md.
+test-record: $(VENV)/.built
+	@for door in wall long; do \
+		TWINNET_TEST_RESULT="$(abspath $(VENV))/$$door.json" $(MAKE) --no-print-directory test-$$door || true; \
+	done
+	$(BIN)/python tools/test_record.py wall=$(VENV)/wall.json long=$(VENV)/long.json
+
 check: lint test
 
 lint: lint-rust lint-python
@@ -95,6 +104,10 @@ format: $(VENV)/.built
 bench: $(VENV)/.built
 	@cargo build --release --quiet -p twinnet-linux --example bare
 	@$(BIN)/python -m bench $(PARTS) $(if $(RECORD),--record $(RECORD))
+
+# Beside another commit, by turns; fails where a row is certainly worse by a tenth: make bench-gate PARTS="load throughput" BASE=HEAD~3
+bench-gate: $(VENV)/.built
+	@$(BIN)/python -m bench.gate $(PARTS) $(if $(BASE),--base $(BASE)) $(if $(TURNS),--turns $(TURNS))
 
 validate: $(VENV)/.built
 	$(BIN)/twinnet validate --markdown docs/explanation/validation.md

@@ -54,15 +54,16 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 def test_a_lab_tells_groups_and_meters_with_what_they_have_counted(lab: Lab) -> None:
     lab.link("h2", "s1").set(up=False)
-    lab.wait([lab.start(tn.apps.udp("h1", "h3", rate="100 kbit", duration="500 ms"))])
+    # A host's kernel may have announced itself by the first bucket, with all that the meter lets pass in that second.
+    before = [one["frames"] for one in lab.switch("s1").groups()[0]["buckets"]]
+    lab.wait([lab.start(tn.apps.udp("h1", "h3", rate="100 kbit", duration="2500 ms"))])
     [group] = lab.switch("s1").groups()
     [meter] = lab.switch("s1").meters()
     assert (group["group"], group["kind"]) == (7, "fast_failover")
-    assert [(one["actions"], one["live"], one["frames"] > 0) for one in group["buckets"]] == [
-        ("output:2", False, False),
-        ("output:3", True, True),
-    ]
-    assert group["frames"] == group["buckets"][1]["frames"] and group["age_ps"] > 0
+    assert [(one["actions"], one["live"]) for one in group["buckets"]] == [("output:2", False), ("output:3", True)]
+    first, second = (one["frames"] for one in group["buckets"])
+    assert first == before[0] and second > before[1]
+    assert group["frames"] == first + second and group["age_ps"] > 0
     [band] = meter["bands"]
     assert (meter["meter"], meter["unit"], band["rate"], band.get("raises")) == (1, "pktps", 1, None)
     assert meter["frames"] > band["frames"] > 0 and meter["bytes"] > band["bytes"] > 0

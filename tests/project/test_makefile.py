@@ -18,6 +18,7 @@ TARGETS = [
     "test-wall",
     "test-long",
     "test-all",
+    "test-record",
     "check",
     "lint",
     "format",

@@ -277,3 +277,28 @@ fn a_driver_who_is_always_late_goes_on_within_the_envelope() {
     assert!(arrived.len() > 6_000, "{} frames in 20,000 turns", arrived.len());
     assert!(excess(arrived, bps) <= 1e-6, "{} frames too many", excess(arrived, bps));
 }
+
+#[test]
+fn what_a_controller_says_while_the_driver_stands_still_takes_the_whole_way_all_the_same() {
+    let ms = |number: u64| Time::from_ns(number * 1_000_000);
+    let mut fabric = Fabric::new(1);
+    let mut hosts = Hosts::default();
+    let switch = Switch::new(SwitchConfig { dpid: 1, fail_mode: FailMode::Secure, seed: 1 });
+    let node = fabric.add_switch(switch, Duration::ZERO);
+    fabric.set_control_delay(node, "150 ms".parse().unwrap());
+    fabric.add_agent(node, &[4]);
+    fabric.controller_opened(node, 7, twinnet_switch::control::Peer::Controller);
+    // The fabric's time is 0 while another program has its processor for 100 ms: a hello and an echo are read then.
+    let (hello, echo) = ([4, 0, 0, 8, 0, 0, 0, 1], [4, 2, 0, 8, 0, 0, 0, 2]);
+    hosts.wall = ms(100);
+    fabric.controller_said(node, 7, &[hello, echo].concat(), &mut hosts);
+    let mut answered = None;
+    for now in 0..1000 {
+        fabric.advance(ms(now), &mut hosts);
+        let heard = fabric.take_control_output().iter().any(|output| output.bytes.windows(2).any(|two| two == [4, 3]));
+        if heard && answered.is_none() {
+            answered = Some(now);
+        }
+    }
+    assert_eq!(answered, Some(100 + 2 * 150));
+}

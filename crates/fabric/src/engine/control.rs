@@ -121,13 +121,16 @@ impl Fabric {
 
     /// Bytes came from a controller: they take effect when they have come through the control channel (now, where
     /// that takes no time), before any frame that comes later.
+    ///
+    /// On the wall clock the fabric's time stands while other programs have its processor, and bytes that came
+    /// meanwhile are read after that. Their way begins when they are read, so that none takes less than the delay.
     pub fn controller_said(&mut self, node: NodeId, connection: u64, bytes: &[u8], world: &mut dyn World) {
-        let now = self.now;
+        let begin = world.wall().map_or(self.now, |wall| wall.max(self.now));
         let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else {
             return impossible!("a controller of a node which is no switch");
         };
         match switch.slow_channel() {
-            Some(channel) => channel.send_to_switch(connection, Said::Bytes(bytes.to_vec()), now),
+            Some(channel) => channel.send_to_switch(connection, Said::Bytes(bytes.to_vec()), begin),
             None => self.hear(node.0, connection, bytes, world),
         }
         self.watch_timeouts(node.0);
