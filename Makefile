@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help prerequisites demo test test-build test-rust test-python test-wall test-long test-all test-record check lint lint-rust lint-python prose format bench bench-gate validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
+.PHONY: help prerequisites demo test test-build test-rust test-python test-alone test-wall test-long test-all test-record check lint lint-rust lint-python prose format bench bench-gate validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
 
 help:
-	@echo "make demo    run a small study and say where its report is"
-	@echo "make test    the tests, without those of the next two lines"
+	@echo "make demo    answer a question in virtual time, then with real programs on this machine"
+	@echo "make test    the tests, without those of test-wall and test-long"
+	@echo "make test-alone those of them that run one by one, after the others"
 	@echo "make test-wall the tests that judge time: they want a quiet machine, and skip where it is not"
 	@echo "make test-long the tests that take five seconds or more"
 	@echo "make test-all all tests"
@@ -42,13 +43,13 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@touch $@
 
 demo: $(VENV)/.built
-	@$(BIN)/twinnet run tcp-udp-queues --preset demo --out results
+	@$(BIN)/twinnet twin tcp-udp-queues --preset demo --repeat 2 --out results
 
 PYTEST := $(BIN)/python -m pytest -q --durations 40
 SIDE_BY_SIDE := -n auto --dist loadfile
 
 # All but what judges time and what takes five seconds or more (tests/support/long_tests.txt).
-test: test-rust test-python
+test: test-rust test-python test-alone
 
 test-build: prerequisites
 	cargo test --workspace --exclude twinnet-python --quiet --no-run
@@ -57,7 +58,11 @@ test-rust: prerequisites
 	cargo test --workspace --exclude twinnet-python --quiet
 
 test-python: $(VENV)/.built
-	$(PYTEST) $(SIDE_BY_SIDE) -m "not wall and not long" tests
+	$(PYTEST) $(SIDE_BY_SIDE) -m "not wall and not long and not alone" tests
+
+# What counts what the machine holds, or uses its ports: after the others, one by one.
+test-alone: $(VENV)/.built
+	$(PYTEST) -m "alone and not wall and not long" tests
 
 test-wall: $(VENV)/.built
 	$(PYTEST) -m wall tests

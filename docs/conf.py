@@ -1,6 +1,8 @@
 """Configuration of the documentation: `make docs` builds it with Sphinx."""
 
+import runpy
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 project = "twinnet"
 release = version = installed_version("twinnet")
@@ -56,3 +58,15 @@ nitpick_ignore = [
     ("py:class", "twinnet.results.read_fields.ReportedIfAny"),
     ("py:class", "twinnet.qos.queue.ClassWithQueue"),
 ]
+
+
+def commits_behind(app, name, source):
+    """Fill in what changes with each commit, and so is in no file: by how much the benchmarks' record is behind."""
+    if name == "explanation/performance":
+        tool = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "check_record_age.py"))
+        source[0] = source[0].replace("<!-- commits behind -->", tool["table"](tool["of_record"]()))
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("source-read", commits_behind)

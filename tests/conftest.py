@@ -25,31 +25,31 @@ _RESULT = Result()
 def pytest_configure() -> None:
     """Hear interrupts also where a script started the tests in the background, with interrupts ignored.
 
-    The programs that tests start and interrupt would ignore them too.
+    The programs that tests start and interrupt would ignore them too. All that they start has the session's mark.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    quiet_machine.mark_session()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``wall`` what judges time, and as ``long`` what `long_tests.txt` names."""
+    """Mark as ``long`` what `long_tests.txt` names, and as ``wall`` what judges time, or is ``alone`` for long."""
     long = named_as_long()
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("quiet", "judged")):
-            item.add_marker(pytest.mark.wall)
         if item.nodeid in long:
             item.add_marker(pytest.mark.long)
+        marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"quiet", "judged"} or marks >= {"alone", "long"}:
+            item.add_marker(pytest.mark.wall)
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_S))
 
 
 def _needed(item: pytest.Item) -> float:
     """How much of the processors a test that judges time says it needs."""
-    return max(
-        float(mark.kwargs.get("processors", quiet_machine.PROCESSORS))
-        for name in ("quiet", "judged")
-        for mark in item.iter_markers(name)
-    )
+    marks = (mark for name in ("quiet", "judged") for mark in item.iter_markers(name))
+    asked = (float(mark.kwargs.get("processors", quiet_machine.PROCESSORS)) for mark in marks)
+    return max(asked, default=quiet_machine.PROCESSORS)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,8 +1,8 @@
-"""Check that what the benchmarks have on record is not long out of date: ``python tools/check_record_age.py [RECORD]``.
+"""Tell how old what the benchmarks have on record is: ``python tools/check_record_age.py [RECORD]``.
 
-Each part of ``bench`` names the files that it measures (``MEASURES``). A part is too old when more than `MOST_COMMITS`
-commits lie between the commit at which it was measured and the newest commit that changed one of those files. A part
-that was never measured is too old, too.
+Each part of ``bench`` names the files that it measures (``MEASURES``). It is behind by the commits between the one at
+which it was measured and the newest that changed one of those files. A part that is behind by more than `MOST_COMMITS`
+or was never measured is named, with exit status 1. `make docs` puts the same numbers on the page of performance.
 
 A record may name a commit that was rebased since, and is in no clone: then the commits since the moment of the
 measurement count. In a shallow clone neither can be counted. The check fails there, and says how to get the history.
@@ -60,45 +60,67 @@ def commits_behind(root: Path, part: Measured, paths: Sequence[str]) -> int:
     return int(git(root, "rev-list", "--count", f"--since={part.begin} +0000", newest))
 
 
-def faults(
-    root: Path, parts: Mapping[str, Measured], measures: Mapping[str, Sequence[str]], most: int = MOST_COMMITS
-) -> list[str]:
-    """Return what is wrong with the record: a line for each part of `measures` that is absent or too old."""
-    found: list[str] = []
+def ages(
+    root: Path, parts: Mapping[str, Measured], measures: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, int | str]]:
+    """Return where each part of `measures` was measured and its commits behind, or why they are unknown."""
+    found: dict[str, tuple[str, int | str]] = {}
     for name, paths in measures.items():
         part = parts.get(name)
         if part is None:
-            found.append(f"{name}: not measured")
+            found[name] = "", "not measured"
             continue
         try:
-            behind = commits_behind(root, part, paths)
+            found[name] = part.commit, commits_behind(root, part, paths)
         except ValueError as error:
-            found.append(f"{name}: {error}")
-            continue
-        if behind > most:
-            found.append(
-                f"{name}: measured at {part.commit}, {behind} commits before the newest change of what it is of"
-            )
+            found[name] = part.commit, str(error)
+        except (OSError, subprocess.CalledProcessError):
+            found[name] = part.commit, "unknown: git has no history of these sources"
     return found
 
 
-def main() -> int:
-    """Print each part that is too old; return 1 when there is one."""
+def faults(found: Mapping[str, tuple[str, int | str]], most: int = MOST_COMMITS) -> list[str]:
+    """Return what is wrong with the record: a line for each part that is absent or too old."""
+    return [
+        f"{name}: {age}"
+        if isinstance(age, str)
+        else f"{name}: measured at {commit}, {age} commits before the newest change of what it is of"
+        for name, (commit, age) in found.items()
+        if isinstance(age, str) or age > most
+    ]
+
+
+def table(found: Mapping[str, tuple[str, int | str]]) -> str:
+    """Return a table in Markdown of the commits by which each part is behind."""
+    rows = [f"| `{name}` | {commit} | {age} |" for name, (commit, age) in found.items()]
+    return "\n".join(["| part | measured at | commits behind |", "|---|---|---:|", *rows])
+
+
+def of_record(record: Path | None = None) -> dict[str, tuple[str, int | str]]:
+    """Return the ages of all parts in `record`, or in the one of the page of performance."""
     sys.path.insert(0, str(ROOT))
     from bench.__main__ import PARTS
     from bench.performance_page import RECORD
     from bench.record import read
 
-    parser = argparse.ArgumentParser(description="Check that the record of the benchmarks is not too old.")
-    parser.add_argument("record", nargs="?", type=Path, default=RECORD, metavar="RECORD")
-    wanted = parser.parse_args()
     measures = {name: importlib.import_module(f"bench.{name}").MEASURES for name in PARTS}
-    found = faults(ROOT, read(wanted.record), measures)
+    return ages(ROOT, read(record or RECORD), measures)
+
+
+def main() -> int:
+    """Print by how much each part is behind; return 1 when one is too old."""
+    parser = argparse.ArgumentParser(description="Tell how old the record of the benchmarks is.")
+    parser.add_argument("record", nargs="?", type=Path, metavar="RECORD")
+    wanted = parser.parse_args()
+    all_ages = of_record(wanted.record)
+    print(table(all_ages))
+    found = faults(all_ages)
     if found:
         print("\n".join(found))
-        print(f"at most {MOST_COMMITS} commits: measure anew with make bench PARTS=NAME RECORD={wanted.record}")
+        record = wanted.record or "bench/records/performance.json"
+        print(f"at most {MOST_COMMITS} commits: measure anew with make bench PARTS=NAME RECORD={record}")
         return 1
-    print(f"{len(measures)} parts, none more than {MOST_COMMITS} commits older than what it measures")
+    print(f"{len(all_ages)} parts, none more than {MOST_COMMITS} commits older than what it measures")
     return 0
 
 

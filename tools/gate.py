@@ -68,6 +68,11 @@ class Step:
         """What it prints."""
         return FOLDER / f"{self.name.replace(' ', '-')}.log"
 
+    @property
+    def result(self) -> Path:
+        """How its tests of Python ended, where it has some."""
+        return self.log.with_suffix(".json")
+
 
 @dataclass
 class Done:
@@ -145,22 +150,23 @@ class Gate:
         for thread in threads:
             thread.join()
 
-    def test(self) -> None:
-        """Make `make test`, and the tests of Python that failed in it again, alone."""
-        result = FOLDER / "tests.json"
-        result.unlink(missing_ok=True)
-        os.environ["TWINNET_TEST_RESULT"] = str(result)
-        done = self.make(Step("test", ("make", "--no-print-directory", "--keep-going", "test")))
+    def test(self, name: str, *targets: str) -> None:
+        """Make these targets of tests, and the tests of Python that failed in them again, alone."""
+        step = Step(name, ("make", "--no-print-directory", "--keep-going", *targets))
+        step.result.unlink(missing_ok=True)
+        os.environ["TWINNET_TEST_RESULT"] = str(step.result)
+        done = self.make(step)
         del os.environ["TWINNET_TEST_RESULT"]
-        if not done.failed or not result.exists():
+        if not done.failed or not step.result.exists():
             return
-        found = json.loads(result.read_text())
+        found = json.loads(step.result.read_text())
         failed: dict[str, str] = found["failed"]
         # What failed elsewhere, or skipped without a right to, is no matter of what else the machine did.
         elsewhere = found["wrongly_skipped"] or failures_of_cargo(done.step.log.read_text(errors="replace"))
-        if elsewhere or not 0 < len(failed) <= MOST_UNSTEADY:
+        before = sum(len(one.unsteady) for one in self.done)
+        if elsewhere or not 0 < len(failed) <= MOST_UNSTEADY - before:
             return
-        again = Step("test alone", (str(PYTHON), "-m", "pytest", "-q", "--tb=short", *failed), limit_s=600.0)
+        again = Step(f"{name} again", (str(PYTHON), "-m", "pytest", "-q", "--tb=short", *failed), limit_s=600.0)
         if not any(self.make(again).failed for _ in range(TIMES_ALONE)):
             done.unsteady = failed
 
@@ -190,9 +196,8 @@ class Gate:
         for one in self.failed():
             text = one.step.log.read_text(errors="replace")
             tests = failures_of_cargo(text)
-            result = FOLDER / "tests.json"
-            if one.step.name == "test" and result.exists():
-                found = json.loads(result.read_text())
+            if one.step.result.exists():
+                found = json.loads(one.step.result.read_text())
                 tests |= found["failed"] | found["wrongly_skipped"]
             told += [f"-- {test}\n{said}" for test, said in list(tests.items())[:MOST_FAILURES]]
             told += [f"-- and {len(tests) - MOST_FAILURES} more"] * (len(tests) > MOST_FAILURES)
@@ -270,7 +275,9 @@ def main() -> int:
         print(f"this machine lacks: {os.environ['TWINNET_LACKS'] or 'nothing'}")
         gate.make(Step("least set", (*means, "--least")))
         del os.environ["PYTHONPATH"]
-        gate.test()
+        # As `make test` does. Each has a result of its own.
+        gate.test("test", "test-rust", "test-python")
+        gate.test("tests alone", "test-alone")
         gate.make(Step("theory", ("make", "--no-print-directory", "validate-check")))
     failed = gate.failed()
     if not failed:

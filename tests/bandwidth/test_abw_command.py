@@ -13,8 +13,6 @@ import pytest
 from click.testing import CliRunner
 from twinnet.cli.abw_command import abw
 
-pytestmark = pytest.mark.quiet
-
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--net"]
 TWINNET = Path(sys.executable).with_name("twinnet")
 
@@ -47,6 +45,7 @@ def answer(*arguments: str) -> dict[str, Any]:
     return json.loads(told[0])
 
 
+@pytest.mark.quiet
 @needs_namespaces
 @pytest.mark.parametrize("method", ["hybrid", "ptr", "pathload"])
 def test_a_prober_and_a_listener_understand_each_other_on_real_sockets(method: str) -> None:
@@ -65,6 +64,7 @@ def test_a_prober_and_a_listener_understand_each_other_on_real_sockets(method: s
         assert all(left > handed_over - 10_000 for left, handed_over in pairs)
 
 
+@pytest.mark.quiet
 @needs_namespaces
 def test_nobody_listening_is_told_at_once_with_the_remedy() -> None:
     begun = time.monotonic()
@@ -107,6 +107,7 @@ class Half(tn.Estimator):
 """
 
 
+@pytest.mark.quiet
 @needs_namespaces
 def test_an_estimator_of_ones_own_probes_real_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "half_of_it.py").write_text(HALF)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,33 +56,47 @@ def test_a_folder_goes_at_the_end(temporary: Path) -> None:
     assert not folder.exists()
 
 
-_WRITES_AND_ENDS = """
-import os, threading
-from pathlib import Path
-from twinnet.cluster.scratch import remove_for_good, scratch
-ended = threading.Event()
-def write(folder):
-    for number in range(10**9):
-        if ended.is_set():
-            return
+def test_a_folder_goes_at_the_end_though_threads_still_write_there(temporary: Path) -> None:
+    numbers, ended = itertools.count(), threading.Event()
+
+    def write(folder: Path) -> None:
+        while not ended.is_set():
+            with suppress(OSError):
+                (folder / str(next(numbers))).mkdir()
+
+    with ThreadPoolExecutor() as pool:
         try:
-            place = folder / "dask-scratch-space" / f"worker-{number}"
+            with scratch() as folder:
+                writing = [pool.submit(write, folder) for _ in range(3)]
+                while not any(folder.iterdir()):
+                    pass
+            assert not list(temporary.iterdir())
+            assert not any(one.done() for one in writing)
+        finally:
+            ended.set()
+
+
+_WRITES_AND_ENDS = """
+import itertools, sys, threading
+from pathlib import Path
+from twinnet.cluster.scratch import end_suddenly, scratch
+numbers = itertools.count()
+def write(folder):
+    while True:
+        try:
+            # With its parents, as the engine makes its own.
+            place = folder / "dask-scratch-space" / f"worker-{next(numbers)}"
             place.mkdir(parents=True)
             (place / "file").write_text("x")
-        except FileNotFoundError:
+        except OSError:
             continue
 with scratch() as folder:
-    (folder / "dask-scratch-space").mkdir()
-    threads = [threading.Thread(target=write, args=(folder,), daemon=True) for _ in range(3)]
-    for one in threads:
-        one.start()
-    while not (folder / "dask-scratch-space" / "worker-100").exists():
+    for _ in range(3):
+        threading.Thread(target=write, args=(folder,), daemon=True).start()
+    while not any(folder.glob("*/*/file")):
         pass
-    threading.Timer(2, ended.set).start()
-    remove_for_good()
-    # What the threads make afterwards is for the engine alone, which makes no folder but its own.
-    print(folder.exists(), flush=True)
-    os._exit(0)
+    print(next(numbers) > 0, flush=True)
+    end_suddenly()
 """
 
 
@@ -90,18 +108,35 @@ def test_a_sudden_end_removes_what_other_threads_still_write(temporary: Path) ->
         env={**environment(), "TMPDIR": str(temporary)},
         timeout=60,
     )
-    assert told.stdout == "False\n", told.stderr
+    assert (told.returncode, told.stdout) == (0, "True\n"), told.stderr
+    assert not list(temporary.iterdir())
 
 
-def test_no_folder_is_made_after_a_sudden_end_has_begun(temporary: Path) -> None:
-    code = (
-        "import os, threading\nfrom twinnet.cluster.scratch import remove_for_good, scratch\n"
-        "remove_for_good()\nthreading.Thread(target=lambda: scratch().__enter__(), daemon=True).start()\n"
-        "threading.Event().wait(0.5)\nos._exit(0)"
+_NO_OTHER_PROGRAM = """
+import os, threading
+from twinnet.cluster import scratch
+with scratch.scratch() as folder:
+    def no_program(path, words):
+        threading.Thread(target=lambda: scratch.scratch().__enter__(), daemon=True).start()
+        threading.Event().wait(0.5)
+        raise OSError
+    os.execv = no_program
+    print(folder.is_dir(), flush=True)
+    scratch.end_suddenly()
+"""
+
+
+def test_no_folder_is_made_after_a_sudden_end_has_begun_and_without_another_program_they_go_too(
+    temporary: Path,
+) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _NO_OTHER_PROGRAM],
+        capture_output=True,
+        text=True,
+        env={**environment(), "TMPDIR": str(temporary)},
+        timeout=60,
     )
-    subprocess.run(
-        [sys.executable, "-c", code], env={**environment(), "TMPDIR": str(temporary)}, timeout=60, check=True
-    )
+    assert (told.returncode, told.stdout) == (0, "True\n"), told.stderr
     assert not list(temporary.iterdir())
 
 

@@ -119,7 +119,7 @@ def listening_at(told: Told) -> Address:
     return parse_address(told.line(r"Scheduler: (\S+)")[1])
 
 
-@pytest.mark.quiet
+@pytest.mark.alone
 def test_idle_connections_do_not_stop_a_scheduler_of_few_files(scheduler: Told, certificates: Certificates) -> None:
     address = listening_at(scheduler)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -141,7 +141,6 @@ def test_idle_connections_do_not_stop_a_scheduler_of_few_files(scheduler: Told, 
     assert scheduler.rest() == scheduler.lines[0], "only its address was told, and no traceback"
 
 
-@pytest.mark.quiet
 def test_a_scheduler_leaves_no_folder_or_lock_behind(scheduler: Told, tmp_path: Path) -> None:
     listening_at(scheduler)
     assert len(list((tmp_path / "tmp").iterdir())) == 1
@@ -149,7 +148,6 @@ def test_a_scheduler_leaves_no_folder_or_lock_behind(scheduler: Told, tmp_path: 
     assert not list((tmp_path / "tmp").iterdir())
 
 
-@pytest.mark.quiet
 def test_a_scheduler_that_is_killed_leaves_what_the_next_one_removes(
     scheduler: Told, certificates: Certificates, tmp_path: Path
 ) -> None:

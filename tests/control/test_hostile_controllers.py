@@ -59,10 +59,7 @@ def stars(ports: dict[str, int]) -> tn.Network:
     return net
 
 
-pytestmark = [
-    pytest.mark.quiet,
-    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
-]
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +92,7 @@ def told() -> Iterator[Told]:
         }
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("mode", GIVEN_UP + ALIVE)
 def test_no_frame_is_lost_that_an_installed_flow_covers(told: Told, mode: str) -> None:
     came, lost, _ = told[mode]
@@ -102,6 +100,7 @@ def test_no_frame_is_lost_that_an_installed_flow_covers(told: Told, mode: str) -
     assert (came, lost) == (500, 0)
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
@@ -119,11 +118,13 @@ def test_the_trouble_is_told(told: Told, mode: str, why: str) -> None:
     assert any(word in trouble for trouble in troubles for word in why.split("|")), troubles
 
 
+@pytest.mark.quiet
 def test_a_controller_that_is_slow_to_greet_joins_when_it_does(told: Told) -> None:
     # The fixture waited for it; it has been in no trouble since.
     assert told["slow"][2] == set()
 
 
+@pytest.mark.alone
 def test_a_host_of_the_lab_does_not_reach_the_control_port() -> None:
     knock = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2)"
     with controllers(("",)) as ports, stars(ports).emulate() as lab:

@@ -12,10 +12,7 @@ import twinnet as tn
 from labs_here import can_run_labs
 from twinnet.lab.lab import Lab
 
-pytestmark = [
-    pytest.mark.quiet,
-    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
-]
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
 LENGTH = 2 << 20
 PORT = 5001

@@ -25,10 +25,7 @@ SOURCE = str(Path(tn.__file__).parent.parent)
 TWINNET = [sys.executable, "-c", "from twinnet.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "LC_ALL": "C"}
 
-pytestmark = [
-    pytest.mark.quiet,
-    pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
-]
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +71,7 @@ def test_a_tcp_flow_fills_the_link_and_both_ends_agree() -> None:
     assert sender.flows[0].bytes == received.bytes
 
 
+@pytest.mark.quiet
 def test_udp_at_a_rate_that_fits_loses_nothing(lab: Lab) -> None:
     flow = lab.start(tn.apps.udp("h2", "h3", rate="10 Mbit", packets=500, payload="1000 B"))
     assert lab.wait([flow], until=f"{lab.now() + 10:.3f} s")
@@ -84,6 +82,7 @@ def test_udp_at_a_rate_that_fits_loses_nothing(lab: Lab) -> None:
     assert (report.role, report.packets, report.lost) == ("sink", 500, 0)
 
 
+@pytest.mark.quiet
 def test_links_change_while_they_run(lab: Lab) -> None:
     lab.link("h1", "s1").set(delay="20 ms")
     slow = lab.start(tn.apps.ping("h1", "h2", count=3, interval="50 ms"))
@@ -118,6 +117,7 @@ def test_flows_are_added_dumped_and_refused_by_token(lab: Lab) -> None:
     assert lab["h1"].run("ping -c 1 -W 2 h2", timeout="10 s").returncode == 0
 
 
+@pytest.mark.quiet
 def test_the_lab_measures_itself(lab: Lab) -> None:
     before = lab.fidelity().handed_over
     flow = lab.start(tn.apps.udp("h2", "h3", packets_per_second=500, packets=250, payload="1000 B"))
@@ -134,6 +134,7 @@ def test_the_lab_measures_itself(lab: Lab) -> None:
     assert any(re.search(said, reason) for reason in late.verdict().reasons)
 
 
+@pytest.mark.quiet
 def test_real_programs_report_in_the_same_columns(lab: Lab) -> None:
     wanted = [
         programs.iperf2("h1", "h4", duration="1 s", interval="500 ms"),

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
     from twinnet.lab.lab import Lab
 
-# Lines of a lab in real time are full beside the page.
-pytestmark = [needs_a_lab, needs_a_browser, pytest.mark.quiet]
+pytestmark = [needs_a_lab, needs_a_browser]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +91,7 @@ def test_the_network_is_saved_as_a_file_that_opens_again(browser: Browser, lab: 
     assert [link["ab"]["delay_ps"] for link in saved["links"]] == [10**9, 9 * 10**9]
 
 
+@pytest.mark.quiet
 def test_entries_that_are_new_and_that_count_light_up(browser: Browser, lab: Lab) -> None:
     with lab.live(control=True) as live:
         page = opened(browser, live.address, [])
@@ -117,6 +117,7 @@ def test_entries_that_are_new_and_that_count_light_up(browser: Browser, lab: Lab
         page.context.close()
 
 
+@pytest.mark.quiet
 def test_traffic_is_started_with_a_click_on_a_host(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live(control=True) as live:

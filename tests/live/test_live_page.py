@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from twinnet.lab.lab import Lab
 
-# Lines of a lab in real time are full beside the page.
-pytestmark = [needs_a_lab, needs_a_browser, pytest.mark.quiet]
+pytestmark = [needs_a_lab, needs_a_browser]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +37,7 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.quiet
 def test_the_full_line_the_queue_and_the_verdict_are_seen(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live() as live:
@@ -62,6 +62,7 @@ def test_the_full_line_the_queue_and_the_verdict_are_seen(browser: Browser, lab:
     assert faults == []
 
 
+@pytest.mark.quiet
 def test_a_click_on_a_link_opens_its_curves(browser: Browser, lab: Lab) -> None:
     with lab.live() as live:
         page = opened(browser, live.address, [])
@@ -80,6 +81,7 @@ def test_a_click_on_a_link_opens_its_curves(browser: Browser, lab: Lab) -> None:
         page.context.close()
 
 
+@pytest.mark.quiet
 def test_traffic_and_controllers_are_listed_while_they_are_open(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live() as live:
@@ -98,6 +100,7 @@ def test_traffic_and_controllers_are_listed_while_they_are_open(browser: Browser
     assert faults == []
 
 
+@pytest.mark.quiet
 def test_all_ports_are_seen_at_once_and_the_full_one_stands_out(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live() as live:
@@ -145,6 +148,7 @@ def test_nodes_are_found_by_name_and_address_and_the_picture_fills_the_screen(br
     assert faults == []
 
 
+@pytest.mark.quiet
 def test_time_stands_goes_back_and_follows_again(browser: Browser, lab: Lab) -> None:
     faults: list[str] = []
     with lab.live() as live:
@@ -168,6 +172,7 @@ def test_time_stands_goes_back_and_follows_again(browser: Browser, lab: Lab) -> 
     assert faults == []
 
 
+@pytest.mark.quiet
 def test_what_is_shown_is_saved_as_pictures_and_what_was_kept_as_data(
     browser: Browser, lab: Lab, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from twinnet.network import Network
 from twinnet.policies import Enforcement, Match, TrafficClass, compile_policy
 from twinnet.traffic import apps
 
-pytestmark = [needs_ovs, needs_kernel, pytest.mark.quiet]
+ON_OPEN_VSWITCH = (needs_ovs, needs_kernel, pytest.mark.quiet)
 
 SCHEDULER_BPS = 1e6
 """Little, so that a virtual machine with one processor keeps every class backlogged."""
@@ -59,7 +59,7 @@ def rates(kind: Literal["own", "ovs"]) -> dict[str, float]:
         return {name: one.report().throughput_bps * _FRAME_OVER_PAYLOAD for name, one in flows.items()}
 
 
-@pytest.mark.parametrize(("kind", "tolerance"), [("own", 0.01), ("ovs", _TOLERANCE)])
+@pytest.mark.parametrize(("kind", "tolerance"), [("own", 0.01), pytest.param("ovs", _TOLERANCE, marks=ON_OPEN_VSWITCH)])
 def test_backlogged_classes_get_their_rates(kind: Literal["own", "ovs"], tolerance: float) -> None:
     found = rates(kind)
     print(kind, {name: f"{rate / 1e6:.4f} Mbit/s" for name, rate in found.items()})
@@ -67,6 +67,9 @@ def test_backlogged_classes_get_their_rates(kind: Literal["own", "ovs"], toleran
         assert found[name] == pytest.approx(share * SCHEDULER_BPS, rel=tolerance), found
 
 
+@needs_ovs
+@needs_kernel
+@pytest.mark.quiet
 def test_both_give_the_same_shares() -> None:
     ours, theirs = rates("own"), rates("ovs")
     for name in SHARES:

@@ -20,10 +20,7 @@ from twinnet.results.flow_report import FlowReport
 from twinnet.study.program_traffic import ProgramTraffic
 from twinnet.study.specification import Traffic
 
-pytestmark = [
-    pytest.mark.quiet,
-    pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 
 in_a_lab = pytest.mark.skipif(not a_lab_can_run(), reason="no lab can run on this machine; see `twinnet doctor`")
 SECONDS, RATE = 2, 30
@@ -131,6 +128,7 @@ def test_what_cannot_be_made_or_streamed_is_refused(clip: programs.Clip, tmp_pat
 
 
 @in_a_lab
+@pytest.mark.quiet
 def test_ffmpeg_streams_over_rtp_and_loss_is_seen_in_packets_and_pictures(
     clip: programs.Clip, lossy: tn.Network
 ) -> None:
@@ -147,6 +145,7 @@ def test_ffmpeg_streams_over_rtp_and_loss_is_seen_in_packets_and_pictures(
 
 
 @in_a_lab
+@pytest.mark.quiet
 def test_http_loses_no_frame_where_packets_are_lost(clip: programs.Clip, lossy: tn.Network) -> None:
     report = streamed(lossy, clip, over="http")
     assert report.role == "client"
@@ -155,6 +154,7 @@ def test_http_loses_no_frame_where_packets_are_lost(clip: programs.Clip, lossy: 
 
 
 @in_a_lab
+@pytest.mark.quiet
 def test_rtsp_announces_and_sends(clip: programs.Clip) -> None:
     report = streamed(plain(), clip, over="rtsp")
     assert report.packets and report.video is not None
@@ -162,6 +162,7 @@ def test_rtsp_announces_and_sends(clip: programs.Clip) -> None:
 
 
 @in_a_lab
+@pytest.mark.quiet
 @pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
 def test_vlc_streams_though_all_in_a_lab_are_root(clip: programs.Clip) -> None:
     report = streamed(plain(), clip, by="vlc")
@@ -171,6 +172,7 @@ def test_vlc_streams_though_all_in_a_lab_are_root(clip: programs.Clip) -> None:
 
 
 @in_a_lab
+@pytest.mark.quiet
 @pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
 def test_vlc_receives_what_vlc_streams(clip: programs.Clip) -> None:
     report = streamed(plain(), clip, by="vlc", received_by="vlc")
@@ -181,6 +183,7 @@ def test_vlc_receives_what_vlc_streams(clip: programs.Clip) -> None:
 
 
 @in_a_lab
+@pytest.mark.quiet
 @pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
 @pytest.mark.parametrize("over", ["rtsp", "http"])
 def test_vlc_streams_to_a_receiver_that_asks(clip: programs.Clip, over: str) -> None:
@@ -191,6 +194,7 @@ def test_vlc_streams_to_a_receiver_that_asks(clip: programs.Clip, over: str) -> 
 
 
 @in_a_lab
+@pytest.mark.quiet
 @pytest.mark.skipif(shutil.which("vlc") is None, reason="VLC is not installed")
 def test_a_study_streams_over_what_it_says() -> None:
     ways = [("ffmpeg", "http", 8080), ("ffmpeg", "rtsp", 8554), ("vlc", "http", 8081), ("vlc", "rtsp", 8555)]

@@ -1,4 +1,7 @@
-"""``tools/fuzz.sh``: a target that does not compile fails; random bytes are for machines without libFuzzer alone."""
+"""``tools/fuzz.sh``: a target that does not compile fails; random bytes are for machines without libFuzzer alone.
+
+What it found is kept by ``tools/keep_fuzz_inputs.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
+from tools.keep_fuzz_inputs import LONGEST, MOST, chosen, reached
 
 ROOT = Path(__file__).parents[2]
 CARGO = """#!/bin/sh
@@ -72,3 +77,45 @@ def test_a_target_fails_by_its_status_which_is_that_of_too_long_a_time_too(tmp_p
     done = fuzzed(tmp_path, target)
     assert done.returncode == (1 if target == "slow" else 0)
     assert ("ALARM" in done.stderr) == (target == "slow")
+
+
+CONTROL = """3
+0
+corpus/ab
+corpus/c d
+corpus/e
+STARTED 0 2
+FT 0 7 9
+COV 0 4
+STARTED 1 3
+FT 1
+COV 1
+STARTED 2 1
+FT 2 7 8 9
+COV 2 4 5
+"""
+
+
+def test_what_an_input_reaches_is_read_from_a_merge() -> None:
+    assert reached(CONTROL) == {"corpus/ab": {7, 9}, "corpus/c d": set(), "corpus/e": {7, 8, 9}}
+
+
+def test_the_inputs_that_together_reach_most_are_kept() -> None:
+    inputs = {
+        one: frozenset(parts) for one, parts in ((b"xyz", (1, 2, 3)), (b"aa", (1, 2)), (b"b", (4,)), (b"c", (4,)))
+    }
+    # What reaches nothing more is left out, however short it is; of equals the first is taken.
+    assert chosen(inputs) == [b"b", b"xyz"]
+    assert chosen(inputs, most=1) == [b"xyz"]
+
+
+@pytest.mark.parametrize("source", sorted(ROOT.glob("crates/*/fuzz/fuzz_targets/*.rs")), ids=lambda path: path.stem)
+def test_each_target_has_kept_inputs_within_bounds_which_its_crate_runs(source: Path) -> None:
+    tests = source.parents[2] / "tests" / "any_bytes"
+    inputs = [bytes.fromhex(line) for line in (tests / "kept.txt").read_text().splitlines()]
+    assert 10 < len(inputs) <= MOST and len(set(inputs)) == len(inputs)
+    assert all(0 < len(one) <= LONGEST for one in inputs)
+    assert (
+        f'include_str!("kept.txt")).iter().for_each(|input| exercise::{source.stem}(input)'
+        in (tests / "main.rs").read_text()
+    )

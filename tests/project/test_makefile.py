@@ -15,6 +15,7 @@ TARGETS = [
     "help",
     "demo",
     "test",
+    "test-alone",
     "test-wall",
     "test-long",
     "test-all",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,13 +31,13 @@ def shell(name: str, script: str, **more: object) -> Step:
 
 
 def run_of(folder: Path, failed: dict[str, str], alone: str, wrongly: dict[str, str] | None = None) -> Gate:
-    """Run `make test` where these tests fail, and what runs them alone is `alone`."""
+    """Run `make test-python` where these tests fail, and what runs them alone is `alone`."""
     result = json.dumps({"failed": failed, "wrongly_skipped": wrongly or {}})
-    (folder / "Makefile").write_text(f"test:\n\t@echo '{result}' > $$TWINNET_TEST_RESULT\n\t@exit 1\n")
+    (folder / "Makefile").write_text(f"test-python:\n\t@echo '{result}' > $$TWINNET_TEST_RESULT\n\t@exit 1\n")
     (folder / "python").write_text(f'#!/bin/sh\necho "$@" >> {folder}/alone\n{alone}\n')
     (folder / "python").chmod(0o755)
     made = Gate()
-    made.test()
+    made.test("test", "test-python")
     return made
 
 
@@ -86,7 +91,7 @@ def test_a_test_that_passes_alone_twice_is_unsteady_and_named(folder: Path) -> N
 
 def test_a_test_that_fails_alone_once_of_two_times_fails_the_gate(folder: Path) -> None:
     made = run_of(folder, {"tests/a.py::test_b": "wrong"}, f'test "$(wc -l < {folder}/alone)" = 1')
-    assert [one.step.name for one in made.failed()] == ["test", "test alone"]
+    assert [one.step.name for one in made.failed()] == ["test", "test again"]
     assert "-- tests/a.py::test_b\nwrong" in made.failures()
 
 
@@ -133,13 +138,111 @@ def test_rusts_failures_are_told_by_name() -> None:
     assert list(failures_of_cargo("error: could not compile `twinnet-queue` (lib)")) == ["Rust's tests do not compile"]
 
 
-def test_the_continuous_integration_is_the_gate_and_it_makes_check_and_test() -> None:
+RECORDER = """#!/bin/sh
+echo "$(basename "$0") $*|$TWINNET_LACKS|$TWINNET_FAUCET" >> "{folder}/made"
+case "$(basename "$0") $*" in
+    *"python tests/support/means.py") echo frr,vlc ;;
+    "make .venv/.built") touch .venv/.built ;;
+esac
+grep -qxF "$(basename "$0") $*" "{folder}/fails" && exit "$(cat "{folder}/status")"
+exit 0
+"""
+"""In the place of each program that the gate runs: it writes down how it was called."""
+FIRST = "install_peers.sh "
+PREPARED = ["install_faucet.sh ", "make .venv/.built", "make lint-python", "make lint-rust", "make test-build"]
+KERNEL = "nice -n 10 python3 tools/guest_kernel.py"
+DECIDES = [
+    "python tests/support/means.py --least",
+    "make --no-print-directory --keep-going test-rust test-python",
+    "make --no-print-directory --keep-going test-alone",
+    "make --no-print-directory validate-check",
+]
+AFTERWARDS = ["make --no-print-directory test-wall", "make --no-print-directory test-long"]
+
+
+@pytest.fixture
+def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
+    """Runs the gate where all programs are recorders; gives its exit status and how they were called."""
+    programs = ["bin/make", "bin/nice", "tools/install_peers.sh", "tools/install_faucet.sh", ".venv/bin/python"]
+    for name in programs:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(RECORDER.format(folder=folder))
+        (folder / name).chmod(0o755)
+    (folder / "target/faucet/bin").mkdir(parents=True)
+    (folder / "target/faucet/bin/faucet").touch()
+    monkeypatch.setattr(gate, "PYTHON", folder / ".venv/bin/python")
+    monkeypatch.setattr(gate, "FAUCET", folder / "target/faucet/bin/faucet")
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+    for name in ("CARGO_INCREMENTAL", "TWINNET_FAUCET", "PYTHONPATH", "TWINNET_LACKS", "PYTEST_ADDOPTS"):
+        # What it sets goes when the test ends.
+        monkeypatch.setenv(name, "")
+
+    def run(fails: str = "", status: int = 1) -> tuple[int, list[str]]:
+        (folder / "fails").write_text(f"{fails}\n")
+        (folder / "status").write_text(str(status))
+        return gate.main(), (folder / "made").read_text().splitlines()
+
+    return run
+
+
+def commands(lines: list[str]) -> list[str]:
+    return [line.partition("|")[0] for line in lines]
+
+
+def test_the_gate_makes_each_of_its_steps_once_and_in_order(
+    made: Callable[..., tuple[int, list[str]]], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, lines = made()
+    ran = commands(lines)
+    assert status == 0, capsys.readouterr().out
+    assert ran[0] == FIRST and sorted(ran[1:7]) == sorted([*PREPARED, KERNEL])
+    assert ran.index("make lint-python") > ran.index("make .venv/.built")
+    assert ran.index("make test-build") > ran.index("make lint-rust")
+    assert ran[7:] == ["python tests/support/means.py", *DECIDES, *AFTERWARDS]
+    # The tests know what the machine lacks, and where Faucet is.
+    assert {line.partition("|")[2] for line in lines[8:]} == {f"frr,vlc|{folder}/target/faucet/bin/faucet"}
+
+
+@pytest.mark.parametrize("step", [*PREPARED, *DECIDES])
+def test_each_step_that_decides_closes_the_gate(
+    made: Callable[..., tuple[int, list[str]]], step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, lines = made(step)
+    assert status == 1
+    assert step in commands(lines) and not set(AFTERWARDS) & set(commands(lines))
+    assert "the gate is closed" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("step", "status"), [(FIRST, 1), (KERNEL, 3), ("install_faucet.sh ", 3), *((one, 1) for one in AFTERWARDS)]
+)
+def test_the_gate_goes_on_without_what_does_not_decide(
+    made: Callable[..., tuple[int, list[str]]], step: str, status: int
+) -> None:
+    ended, lines = made(step, status)
+    assert ended == 0
+    assert commands(lines)[-2:] == AFTERWARDS
+
+
+def test_the_continuous_integration_is_the_gate_which_makes_what_make_test_and_make_check_make() -> None:
     root = Path(gate.__file__).parents[1]
     assert (root / ".ci" / "run").read_text().rstrip().endswith("exec python3 -u tools/gate.py")
-    source = Path(gate.__file__).read_text()
-    order = ["install_peers.sh", "lint-python", "lint-rust", "guest_kernel.py", "means.py", "--least", "gate.test()"]
-    places = [source.index(one, source.index("def main")) for one in order]
-    assert places == sorted(places)
-    make = (root / "Makefile").read_text()
-    assert "\ncheck: lint test\n" in make and "\nlint: lint-rust lint-python\n" in make
-    assert "\ntest: test-rust test-python\n" in make
+
+    def recipe(*targets: str) -> list[str]:
+        command = ["make", "--dry-run", "--no-print-directory", "-o", ".venv/.built", *targets]
+        told = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True).stdout
+        return told.splitlines()
+
+    parts = ["test-rust", "test-python", "test-alone"]
+    assert DECIDES[1].split()[3:] + DECIDES[2].split()[3:] == parts
+    assert recipe("test") == recipe(*parts)
+    assert recipe("check") == recipe("lint-rust", "lint-python", *parts)
+    # Whatever its marks are, each test is behind one door.
+    doors = [*parts[1:], "test-wall", "test-long"]
+    chosen = {door: re.findall(r'pytest .*-m (?:"([^"]+)"|(\w+)) tests', "\n".join(recipe(door))) for door in doors}
+    assert [len(one) for one in chosen.values()] == [1] * 4
+    for marks in itertools.product((True, False), repeat=3):
+        named = dict(zip(("wall", "long", "alone"), marks, strict=True))
+        behind = [door for door, [words] in chosen.items() if eval("".join(words), dict(named))]
+        after = "test-wall" if named["wall"] else "test-long" if named["long"] else ""
+        assert behind == [after or ("test-alone" if named["alone"] else "test-python")], named

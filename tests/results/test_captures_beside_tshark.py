@@ -13,10 +13,7 @@ from capture_files import noisy_rtp, write_pcap
 from labs_here import can_run_labs
 from twinnet.results.captures import CaptureAnalysis, analyze_capture
 
-pytestmark = [
-    pytest.mark.quiet,
-    pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 COUNTED = ("lost_segment", "out_of_order", "duplicate_ack", "zero_window", "keep_alive")
 OURS = ("gaps", "out_of_order", "duplicate_acks", "zero_windows", "keep_alives")
@@ -88,6 +85,7 @@ def assert_conversations_agree(ours: CaptureAnalysis, protocol: str) -> None:
         assert row["duration_ns"] / 1e9 == pytest.approx(other[2], abs=0.000051)
 
 
+@pytest.mark.quiet
 @pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 def test_a_real_transfer_over_a_lossy_link(tmp_path: Path) -> None:

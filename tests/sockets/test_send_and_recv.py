@@ -27,8 +27,6 @@ from twinnet.traffic.distributions import Distribution
 from twinnet.traffic.files import read_trace
 from twinnet.units import duration_ps, size_bytes
 
-pytestmark = pytest.mark.quiet
-
 PAIR = Path(__file__).parents[1] / "support" / "socket_pair.py"
 NAMESPACES = ["unshare", "--user", "--map-root-user", "--net"]
 
@@ -57,6 +55,7 @@ def sent(found: dict[str, Any], place: int = 0) -> list[dict[str, Any]]:
     return json.loads(found["sends"][place]["out"])["flows"]
 
 
+@pytest.mark.quiet
 def test_every_datagram_of_many_flows_is_counted_over_both_families(tmp_path: Path) -> None:
     table = tmp_path / "intervals.parquet"
     flow = ["--pps", "500", "--packets", "200", "--parallel", "3"]
@@ -173,12 +172,14 @@ def test_a_comparison_of_clocks_holds_for_the_flows_that_it_was_made_for() -> No
     assert second["sent_packets"] is None
 
 
+@pytest.mark.quiet
 def test_a_comparison_holds_while_the_flow_lasts() -> None:
     flow = ["127.0.0.1", "--pps", "200", "--duration", "1500 ms"]
     (found,) = heard(pair(flow, recv=["--duration", "1 s"]))
     assert found["delay_known"] and found["sent_packets"] is None
 
 
+@pytest.mark.alone
 def test_what_is_lost_after_the_last_arrival_is_known_where_the_sender_tells() -> None:
     def send_what_partly_arrives() -> None:
         with Machine() as machine, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -210,6 +211,7 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in found]
 
 
+@pytest.mark.quiet
 def test_a_receiver_that_starts_late_says_how_much_it_missed() -> None:
     found = pair(["127.0.0.1", "--pps", "100", "--packets", "600"], late=30)
     (flow,) = heard(found)
@@ -404,6 +406,7 @@ def test_distributions_are_read_from_text() -> None:
             Distribution.parse(text, "gap")
 
 
+@pytest.mark.quiet
 def test_a_trace_is_repeated_and_silences_send_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("1 ms, 100 B\n2 ms, 200 B\n")
@@ -426,6 +429,7 @@ def test_a_trace_is_repeated_and_silences_send_nothing(tmp_path: Path) -> None:
     assert all(one["clock"]["same_clock"] for one in (repeated, talking, gathered))
 
 
+@pytest.mark.quiet
 def test_a_voice_with_silences_sends_less() -> None:
     call = ["127.0.0.1", "--voice", "G.711", "--duration", "2 s", "--seed", "3"]
     whole, suppressed = heard(pair(call, [*call, "--silence-suppression"]))

@@ -13,7 +13,9 @@ from pathlib import Path
 import twinnet as tn
 from namespace_census import kinds_left
 
-SETTLED_AFTER = 40
+LOOKS = 8
+SETTLED_AFTER = 0.2
+"""Of the labs: what is made once is there then."""
 
 
 def resident_kb() -> int:
@@ -42,9 +44,11 @@ def main() -> None:
     labs = int(sys.argv[1])
     memory: list[int] = []
     files: list[int] = []
+    settled_after = round(labs * SETTLED_AFTER)
+    every = (labs - settled_after) // LOOKS
     for number in range(labs):
         one_lab(number)
-        if number >= SETTLED_AFTER and number % 20 == 0:
+        if number >= settled_after and (number - settled_after) % every == 0 and len(memory) < LOOKS:
             memory.append(resident_kb())
             files.append(descriptors())
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

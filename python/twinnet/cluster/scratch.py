@@ -6,17 +6,20 @@ import fcntl
 import os
 import re
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
-__all__ = ["remove_for_good", "remove_left", "scratch"]
+__all__ = ["end_suddenly", "remove_left", "scratch"]
 
 _PREFIX = "twinnet-slot-"
 _NAME = re.compile(r"twinnet-slot-[0-9]+-[a-z0-9_]{8}")
 _MOST_TRIES = 1000
+_REMOVE = "import shutil, sys\nfor folder in sys.argv[1:]:\n    shutil.rmtree(folder, ignore_errors=True)"
 _mine: dict[Path, int] = {}
 """The folders of this process, each with the descriptor that locks it."""
 _making = threading.Lock()
@@ -50,10 +53,17 @@ def _locked_folder() -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def remove_for_good() -> None:
-    """Remove the folders of this process, which is about to end, and make no more of them."""
+def end_suddenly() -> NoReturn:
+    """End this process with status 0, whatever its threads do, and remove its folders.
+
+    A thread that still writes makes its folder anew, with all parents, as often as it is removed. So another program
+    takes this process's place, which ends all threads, and removes the folders then.
+    """
     _making.acquire()
+    with suppress(OSError):
+        os.execv(sys.executable, (sys.executable, "-I", "-S", "-c", _REMOVE, *map(str, _mine)))
     _remove_mine()
+    os._exit(0)
 
 
 def _remove_mine() -> None:
@@ -64,10 +74,13 @@ def _remove_mine() -> None:
 
 
 def _remove(folder: Path) -> None:
-    # Threads of the process may still write there.
+    # Threads of the process may still write there, faster than it is removed, and find it no more.
+    away = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     for _ in range(_MOST_TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
+        with suppress(OSError):
+            folder.rename(away)
+        shutil.rmtree(away, ignore_errors=True)
+        if not folder.exists() and not away.exists():
             return
 
 

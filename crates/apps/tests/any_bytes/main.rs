@@ -1,6 +1,8 @@
 //! Runs what the fuzz target does, with bytes from proptest: wholly random ones, and messages with a few bytes changed.
 
 mod exercise;
+#[path = "../../../packet/tests/any_bytes/kept.rs"]
+mod kept;
 
 use proptest::prelude::*;
 use twinnet_apps::BandwidthMessage;
@@ -47,4 +49,9 @@ proptest! {
         exercise::bandwidth_message(&bytes);
         exercise::bandwidth_message(&bytes[..end.index(bytes.len())]);
     }
+}
+
+#[test]
+fn what_fuzzing_has_kept_harms_nothing() {
+    kept::inputs(include_str!("kept.txt")).iter().for_each(|input| exercise::bandwidth_message(input));
 }

@@ -2,6 +2,8 @@
 //! changed.
 
 mod exercise;
+#[path = "../../../packet/tests/any_bytes/kept.rs"]
+mod kept;
 #[allow(dead_code)]
 #[path = "../forms/write.rs"]
 mod write;
@@ -76,4 +78,9 @@ proptest! {
         }
         exercise::capture(&bytes);
     }
+}
+
+#[test]
+fn what_fuzzing_has_kept_harms_nothing() {
+    kept::inputs(include_str!("kept.txt")).iter().for_each(|input| exercise::capture(input));
 }

@@ -225,12 +225,13 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        self.forget_folder();
         // The keeper's wait ends with the sender.
         self.life = None;
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }
+        // A kernel that is still starting writes there until it has ended.
+        self.forget_folder();
     }
 }
 

@@ -2,6 +2,8 @@
 //! messages with a few bytes changed.
 
 mod exercise;
+#[path = "../../../packet/tests/any_bytes/kept.rs"]
+mod kept;
 
 use proptest::prelude::*;
 
@@ -62,4 +64,9 @@ proptest! {
         0..6)) {
         exercise::connection(&seeds.concat());
     }
+}
+
+#[test]
+fn what_fuzzing_has_kept_harms_nothing() {
+    kept::inputs(include_str!("kept.txt")).iter().for_each(|input| exercise::connection(input));
 }

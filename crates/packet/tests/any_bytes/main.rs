@@ -2,6 +2,7 @@
 //! changed.
 
 mod exercise;
+mod kept;
 
 use proptest::prelude::*;
 
@@ -51,4 +52,9 @@ proptest! {
         bytes.truncate(bytes.len().saturating_sub(length / 2));
         exercise::frame(&bytes);
     }
+}
+
+#[test]
+fn what_fuzzing_has_kept_harms_nothing() {
+    kept::inputs(include_str!("kept.txt")).iter().for_each(|input| exercise::frame(input));
 }
