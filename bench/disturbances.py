@@ -7,6 +7,7 @@ ordinary.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -19,7 +20,19 @@ from pathlib import Path
 
 import twinnet as tn
 
-__all__ = ["DISTURBANCES", "OF_APPS", "OF_PROGRAMS", "SEEN_BY", "STRENGTHS", "NotPermitted", "busy_programs"]
+__all__ = [
+    "DISTURBANCES",
+    "OF_APPS",
+    "OF_PROGRAMS",
+    "SEEN_BY",
+    "STRENGTHS",
+    "Disturbance",
+    "NotPermitted",
+    "busy_programs",
+    "debugged",
+    "frozen",
+    "short_hog_beside",
+]
 
 STRENGTHS = range(1, 11)
 _STOPS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
@@ -156,10 +169,76 @@ def _stop_program(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
         yield
 
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_SEIZE, _INTERRUPT, _DETACH, _WAIT_FOR_ANY = 0x4206, 0x4207, 17, 0x40000000
+
+
+def _ptrace(request: int, thread: int) -> None:
+    if _LIBC.ptrace(request, thread, None, None) != 0:
+        raise OSError(ctypes.get_errno(), f"ptrace of {thread}")
+
+
 @contextmanager
-def _hog_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
-    """The hosts' programs stand on one processor, beside a real-time program that takes 2 to 20 ms of each tenth of a
-    second there; the loop does not."""
+def debugged(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """A debugger attaches to the programs that hosts run by now, and lets them go on after 1 to 500 ms."""
+    programs = _programs_of(lab)
+    if not programs:
+        raise NotPermitted("no host runs a program")
+    attached: list[int] = []
+
+    def attach() -> None:
+        for pid in programs:
+            for thread in (int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()):
+                # A thread may end at any moment.
+                with suppress(OSError):
+                    _ptrace(_SEIZE, thread)
+                    attached.append(thread)
+                    _ptrace(_INTERRUPT, thread)
+                    os.waitpid(thread, _WAIT_FOR_ANY)
+
+    def detach() -> None:
+        while attached:
+            with suppress(OSError):
+                _ptrace(_DETACH, attached.pop())
+
+    with _at_times(seconds, _STOPS_MS[strength - 1] / 1000, attach, detach):
+        yield
+
+
+_VERSION_2 = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+
+
+@contextmanager
+def frozen(lab: tn.Lab, strength: int, seconds: float, version: int | None = None) -> Iterator[None]:
+    """The control group of the programs that hosts run by now is frozen for 1 to 500 ms, as containers are that pause:
+    one of version 2 where there is one, or of `version`."""
+    programs = _programs_of(lab)
+    if not programs:
+        raise NotPermitted("no host runs a program")
+    second = next((root for root in _VERSION_2 if (root / "cgroup.procs").exists()), None)
+    root = second if version != 1 and second is not None else Path("/sys/fs/cgroup/freezer")
+    group = root / f"twinnet-bench-{os.getpid()}"
+    file, on, off = ("cgroup.freeze", "1", "0") if root == second else ("freezer.state", "FROZEN", "THAWED")
+    if version == 2 and second is None:
+        raise NotPermitted("this machine has no control groups of version 2")
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise NotPermitted(f"no control group can be made: {error}") from None
+    try:
+        for pid in programs:
+            (group / "cgroup.procs").write_text(str(pid))
+        state = group / file
+        with _at_times(seconds, _STOPS_MS[strength - 1] / 1000, lambda: _write(state, on), lambda: _write(state, off)):
+            yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            (root / "cgroup.procs").write_text(pid)
+        group.rmdir()
+
+
+def _put_programs_apart(lab: tn.Lab) -> int:
+    """Have the hosts' programs stand on one processor and the lab on the others; return the programs'."""
     programs = _programs_of(lab)
     processor = (os.cpu_count() or 1) - 1
     if not programs:
@@ -168,7 +247,38 @@ def _hog_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
         os.sched_setaffinity(pid, {processor})
     for name in ("fabric", "agent"):
         os.sched_setaffinity(_task(lab, name), set(range(max(processor, 1))))
-    with _programs(_spinner(strength / 50, 0.1, "fifo", processor)):
+    return processor
+
+
+@contextmanager
+def _hog_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The hosts' programs stand on one processor, beside a real-time program that takes 2 to 20 ms of each tenth of a
+    second there; the loop does not."""
+    with _programs(_spinner(strength / 50, 0.1, "fifo", _put_programs_apart(lab))):
+        yield
+
+
+@contextmanager
+def short_hog_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The same, with 0.7 to 7 ms of each 20 ms."""
+    with _programs(_spinner(0.035 * strength, 0.02, "fifo", _put_programs_apart(lab))):
+        yield
+
+
+@contextmanager
+def _busy_beside(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The hosts' programs share one processor with an ordinary program that is busy for a tenth to all of the time."""
+    with _programs(_spinner(strength / 10, 0.05, processor=_put_programs_apart(lab))):
+        yield
+
+
+@contextmanager
+def _quota_of_programs(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
+    """The control group of the programs that hosts run by now may use 100 down to 10 ms of each tenth of a second."""
+    programs = _programs_of(lab)
+    if not programs:
+        raise NotPermitted("no host runs a program")
+    with _quota_for(programs, 110_000 - 10_000 * strength):
         yield
 
 
@@ -238,7 +348,12 @@ def _quota(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
     ordinary meanwhile, for the kernel applies a quota to no others."""
     for task in Path(f"/proc/{lab.pid}/task").iterdir():
         os.sched_setscheduler(int(task.name), os.SCHED_OTHER, os.sched_param(0))
-    quota_us = 110_000 - 10_000 * strength
+    with _quota_for([lab.pid], 110_000 - 10_000 * strength):
+        yield
+
+
+@contextmanager
+def _quota_for(processes: list[int], quota_us: int) -> Iterator[None]:
     version_1 = Path("/sys/fs/cgroup/cpu")
     root = version_1 if version_1.is_dir() else Path("/sys/fs/cgroup")
     group = root / f"twinnet-bench-{os.getpid()}"
@@ -252,13 +367,15 @@ def _quota(lab: tn.Lab, strength: int, seconds: float) -> Iterator[None]:
         else:
             (group / "cpu.max").write_text(f"{quota_us} 100000")
         try:
-            (group / "cgroup.procs").write_text(str(lab.pid))
+            for process in processes:
+                (group / "cgroup.procs").write_text(str(process))
         except OSError as error:
-            raise NotPermitted(f"the lab cannot be moved into a control group: {error}") from None
+            raise NotPermitted(f"it cannot be moved into a control group: {error}") from None
         try:
             yield
         finally:
-            (root / "cgroup.procs").write_text(str(lab.pid))
+            for process in (group / "cgroup.procs").read_text().split():
+                (root / "cgroup.procs").write_text(process)
     finally:
         group.rmdir()
 
@@ -294,9 +411,23 @@ DISTURBANCES: Mapping[str, Disturbance] = {
     "memory pressure": _memory,
     "a stopped program": _stop_program,
     "a hog beside programs": _hog_beside,
+    "a short hog beside programs": short_hog_beside,
+    "programs beside a busy one": _busy_beside,
+    "a quota of programs": _quota_of_programs,
+    "a debugger": debugged,
+    "a frozen group": frozen,
 }
 """What is done to a lab, how strongly (one of `STRENGTHS`) and within how many seconds."""
-OF_PROGRAMS = ("a stopped program", "a hog beside programs", "a slow receiver")
+OF_PROGRAMS = (
+    "a stopped program",
+    "a hog beside programs",
+    "a short hog beside programs",
+    "programs beside a busy one",
+    "a quota of programs",
+    "a debugger",
+    "a frozen group",
+    "a slow receiver",
+)
 """Those that need programs of hosts. A slow receiver is no deed of the machine: the case itself makes it."""
 OF_APPS = ("starved hosts", "stopped hosts")
 """Those of the thread that runs the built-in apps."""
@@ -322,6 +453,11 @@ SEEN_BY: Mapping[str, _SeenBy] = {
     "memory pressure": _worst_wait("memory_pressure"),
     "a stopped program": lambda record: record.programs.longest_stop_ps / 1e12,
     "a hog beside programs": lambda record: record.program_wait.waited_s,
+    "a short hog beside programs": lambda record: record.late_turns.waited_s,
+    "programs beside a busy one": lambda record: record.program_wait.waited_s,
+    "a quota of programs": lambda record: record.late_turns.waited_s,
+    "a debugger": lambda record: record.held.longest_s,
+    "a frozen group": lambda record: record.held.longest_s,
     "a slow receiver": lambda record: sum(record.programs.dropped_datagrams.values()),
 }
 """The figure of a run's record in which each disturbance shows, in seconds or datagrams: 0 where it did nothing."""

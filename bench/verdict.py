@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import twinnet as tn
@@ -27,7 +28,7 @@ from bench.quiet import Quiet
 from bench.verdict_programs import SHAPES, available, make, program_case, reference
 from bench.verdict_programs import differences as program_differences
 from bench.verdict_record import Run, Session, add, begin, read
-from bench.verdict_run import case, differences, run_on
+from bench.verdict_run import DOUBTFUL, case, differences, run_on
 from bench.verdict_studies import STUDIES, study_runs
 
 TITLE = "Verdict: wall-clock runs of random networks beside what is right"
@@ -87,7 +88,8 @@ def _strength(draw: random.Random) -> int:
 
 
 def one_run(seed: str, planned: Planned, seconds: float | None = None) -> Run | None:
-    """Make one run and what it is compared with; ``None`` where there is nothing to compare it with.
+    """Make one run and what it is compared with; ``None`` where there is nothing to compare it with, or its record does
+    not cover it.
 
     Raises
     ------
@@ -107,18 +109,24 @@ def one_run(seed: str, planned: Planned, seconds: float | None = None) -> Run | 
     slow = 0.5 + strength / 4 if disturbance == "a slow receiver" else 0.0
     around = None if disturbing is None else lambda lab: disturbing(lab, strength, wanted.seconds)
     run = make(wanted, around, slow)
-    wrong = tuple(program_differences(run.measured, right))
-    return _told(seed, planned, str(wanted), run.verdict, run.reasons, wrong, run.record)
+    wrong, beyond = (tuple(program_differences(run.measured, right, doubtful=of)) for of in (False, True))
+    return _told(seed, planned, str(wanted), run.verdict, run.reasons, wrong, beyond, run.record)
 
 
-def _run_of_datagrams(seed: str, planned: Planned, seconds: float | None) -> Run:
+def _run_of_datagrams(seed: str, planned: Planned, seconds: float | None) -> Run | None:
     _, disturbance, strength = planned
     wanted = case(seed, seconds)
     disturbing = DISTURBANCES.get(disturbance)
     around = None if disturbing is None else lambda lab: disturbing(lab, strength, wanted.seconds)
     wall = run_on(wanted, "wall", around)
-    wrong = differences(wall, run_on(wanted, "virtual"), wanted.load > 0.7, wanted.frame_s, seconds=wanted.seconds)
-    return _told(seed, planned, str(wanted), wall.verdict, wall.reasons, tuple(wrong), wall.record)
+    if not wall.covered:
+        return None
+    right = run_on(wanted, "virtual")
+    wrong, beyond = (
+        tuple(differences(wall, right, wanted.load > 0.7, wanted.frame_s, limits, wanted.seconds))
+        for limits in (None, DOUBTFUL)
+    )
+    return _told(seed, planned, str(wanted), wall.verdict, wall.reasons, wrong, beyond, wall.record)
 
 
 def _told(
@@ -128,13 +136,15 @@ def _told(
     verdict: str,
     reasons: Sequence[str],
     wrong: Sequence[str],
+    beyond: Sequence[str],
     record: object,
 ) -> Run:
     shape, disturbance, strength = planned
     told = dict(record) if isinstance(record, dict) else {}
     seen_by = SEEN_BY.get(disturbance)
     seen = seen_by(tn.FidelityRecord.from_spec(told)) if seen_by is not None else 0.0
-    return Run("", seed, shape, text, disturbance, strength, verdict, tuple(reasons), tuple(wrong), seen, told)
+    said = (verdict, tuple(reasons), tuple(wrong), seen, told, tuple(beyond))
+    return Run("", seed, shape, text, disturbance, strength, *said)
 
 
 STUDY = "study"
@@ -147,9 +157,10 @@ def _runs_of_studies(session: Session, rounds: int) -> Iterator[Run]:
     for number in range(rounds):
         study = draw.choice(STUDIES)
         strength = draw.choice((0, *STRENGTHS[::5]))
-        for name, verdict, reasons, wrong in study_runs(study, strength, draw.getrandbits(31)):
+        for name, verdict, reasons, wrong, beyond in study_runs(study, strength, draw.getrandbits(31)):
             seed, disturbance = f"{session.seed}/studies/{number}", "busy programs" if strength else ""
-            yield Run(session.seed, seed, STUDY, name, disturbance, strength, verdict, reasons, wrong)
+            run = Run(session.seed, seed, STUDY, name, disturbance, strength, verdict, reasons, wrong)
+            yield replace(run, beyond=beyond)
 
 
 def campaign(
@@ -194,6 +205,9 @@ def figures_of(runs: Sequence[Run]) -> Iterator[Figure]:
     disturbed = [run for run in runs if run.disturbance and run.verdict == "valid"]
     found = [run for run in disturbed if run.wrong]
     yield _share("wrong, of disturbed runs that are called valid", found, disturbed, "0", 0)
+    if known := [run for run in runs if run.beyond is not None]:
+        found = [run for run in known if run.verdict == "doubtful" and run.beyond]
+        yield _share("beyond what a doubtful run promises and called doubtful, of all runs", found, known, "0", 0)
     good = [run for run in runs if not run.wrong]
     found = [run for run in good if run.verdict == "invalid"]
     yield _share("good and called invalid, of good runs", found, good, "under 5 %", 0.05)

@@ -63,13 +63,17 @@ def _shares(runs: Sequence[Run]) -> list[str]:
     valid = [run for run in runs if run.verdict == "valid"]
     disturbed = [run for run in valid if run.disturbance]
     good = [run for run in runs if not run.wrong]
-    shares = (
+    known = [run for run in runs if run.beyond is not None]
+    beyond = [run for run in known if run.verdict == "doubtful" and run.beyond]
+    shares = [
         ("Wrong and called valid, of all runs (goal: none)", [run for run in valid if run.wrong], runs),
         ("Wrong, of those called valid", [run for run in valid if run.wrong], valid),
         ("Wrong, of disturbed runs that were called valid", [run for run in disturbed if run.wrong], disturbed),
         ("Good and called invalid (goal: under 5 %)", [run for run in good if run.verdict == "invalid"], good),
         ("Good and called doubtful", [run for run in good if run.verdict == "doubtful"], good),
-    )
+    ]
+    if known:
+        shares.insert(3, ("Beyond what a doubtful run promises and called doubtful (goal: none)", beyond, known))
     told: list[str] = []
     for name, found, of in shares:
         low, high = clopper_pearson(len(found), len(of))

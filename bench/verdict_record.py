@@ -66,6 +66,8 @@ class Run:
         What it said of itself.
     wrong
         What was off by more than the tolerance.
+    beyond
+        What was off by more than a doubtful run may be; ``None`` in records of before it promised anything.
     seen
         The figure of its record in which the disturbance shows.
     record
@@ -83,6 +85,7 @@ class Run:
     wrong: Sequence[str]
     seen: float = 0.0
     record: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    beyond: Sequence[str] | None = None
 
     def of(self, session: Session) -> Run:
         """Return it as one of `session`."""

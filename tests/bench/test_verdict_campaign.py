@@ -17,7 +17,7 @@ from bench.verdict_page import campaign_in_words, newest
 from bench.verdict_programs import SHAPES, program_case
 from bench.verdict_programs import differences as program_differences
 from bench.verdict_record import Run, add, begin, read, thresholds_in_force
-from bench.verdict_run import Measured, case, differences, run_on
+from bench.verdict_run import DOUBTFUL, Measured, case, differences, run_on
 
 GOOD = Measured([5e6, 5e6], 0.0, 2e-3, 2.5e-3, 3e-3, 6e-3, 1.0)
 
@@ -51,6 +51,23 @@ def test_what_is_beyond_tolerance_is_named(changed: dict[str, object], said: str
     assert said is None or said in wrong[0]
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        # A second that lost what the next one made up for, and delays of a pause that is not invalid.
+        ({"rates_bps": [4.5e6, 5.4e6], "loss": 0.04, "delay_p99_s": 90e-3, "round_trip_max_s": 150e-3}, None),
+        ({"rates_bps": [4.5e6, 4.9e6]}, "rate over the run: 4.700 for 5.000 Mbit/s"),
+        ({"loss": 0.06}, "loss: 6.00 for 0.00 %"),
+        ({"delay_mean_s": 110e-3}, "mean delay"),
+        ({"answered": 0.9}, "pings answered"),
+        ({"answered": 0.96}, None),
+    ],
+)
+def test_what_is_beyond_what_a_doubtful_run_promises_is_named(changed: dict[str, object], said: str | None) -> None:
+    beyond = differences(replace(GOOD, **changed), GOOD, full=False, limits=DOUBTFUL)
+    assert [one[: len(said or "")] for one in beyond] == ([said] if said else [])
+
+
 def test_pings_on_a_full_line_are_not_compared() -> None:
     assert differences(replace(GOOD, answered=0.5, round_trip_max_s=1.0), GOOD, full=True) == []
 
@@ -72,7 +89,7 @@ def test_of_600_runs_a_third_is_of_tcp_and_programs_and_most_are_disturbed() -> 
     assert not [run for run in runs if run[0] == DATAGRAMS and run[1] in OF_PROGRAMS]
     assert not [run for run in programs if run[1] in OF_APPS or (run[0] == "tcp" and run[1] in OF_PROGRAMS)]
     # Any part of a campaign is one of all kinds.
-    assert len({name for _, name, _ in runs[:BLOCK]}) >= len(DISTURBANCES)
+    assert {name for _, name, _ in runs[: 4 * BLOCK]} >= set(DISTURBANCES)
 
 
 def test_two_sessions_have_no_network_in_common() -> None:
@@ -89,6 +106,13 @@ def test_what_programs_gave_is_compared_by_its_kind() -> None:
     assert program_differences(right | {"loss": 0.4}, right) == ["loss: 0.4 for 0"]
     assert program_differences(right | {"rate": 9.4e6}, right) == ["rate: 9.4e+06 for 1e+07"]
     assert len(program_differences(right | {"mean round trip": 6e-3, "99 % of round trips": 11e-3}, right)) == 2
+
+
+def test_of_programs_a_doubtful_run_may_be_5_percent_or_100_ms_of_each_delay_off() -> None:
+    right = {"loss": 0.0, "mean round trip": 4e-3, "rate": 1e7}
+    assert program_differences({"loss": 0.04, "mean round trip": 0.19, "rate": 9.6e6}, right, doubtful=True) == []
+    beyond = program_differences({"loss": 0.06, "mean round trip": 0.21, "rate": 9.4e6}, right, doubtful=True)
+    assert beyond == ["loss: 0.06 for 0", "mean round trip: 0.21 for 0.004", "rate: 9.4e+06 for 1e+07"]
 
 
 def run(verdict: str, *wrong: str, disturbance: str = "") -> Run:
@@ -114,6 +138,16 @@ def test_the_goal_is_that_no_wrong_run_is_called_valid() -> None:
     first, *_ = figures_of([run("valid")] * 1000)
     assert first.met is True
     assert "0.00 to 0.37 %" in first.note
+
+
+def test_what_is_beyond_a_doubtful_runs_promise_is_counted_of_the_runs_that_know_it() -> None:
+    beyond = replace(run("doubtful", "rate"), beyond=("rate",))
+    known = [beyond, replace(run("doubtful", "delay"), beyond=()), replace(run("invalid", "rate"), beyond=("rate",))]
+    (figure,) = [one for one in figures_of([*known, run("doubtful", "loss")]) if "beyond what" in one.name]
+    assert (figure.value, figure.met) == (pytest.approx(100 / 3), False)
+    assert "1 of 3" in figure.note
+    words = campaign_in_words(begin("one"), known)
+    assert "Beyond what a doubtful run promises and called doubtful (goal: none): 1 of 3" in words
 
 
 def test_a_page_has_the_runs_of_the_last_commit_and_thresholds_by_what_was_done_to_them(tmp_path: Path) -> None:
@@ -198,6 +232,7 @@ def test_a_run_that_is_wrong_is_not_called_valid(shape: str, disturbance: str, s
         assert shape != DATAGRAMS, "there is always the other clock to compare with"
         return
     assert not (run.wrong and run.verdict == "valid"), run
+    assert not (run.beyond and run.verdict == "doubtful"), run
     if disturbance:
         assert run.verdict != "valid", run
         assert run.seen > 0, run

@@ -342,7 +342,7 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
         ({"machine": took("fabric_waited", 0.2)}, "doubtful", "the fabric waited for a processor for 20 %"),
         ({"machine": took("agent_waited", 0.6)}, "doubtful", "the agent, which runs the built-in apps, waited"),
         ({"machine": took("programs_waited", 0.3)}, "doubtful", "a host's program (iperf3) waited for a processor"),
-        ({"machine": took("throttled", 0.05)}, "doubtful", "a quota stopped the lab's control group for 5 %"),
+        ({"machine": took("throttled", 0.04)}, "doubtful", "a quota stopped the lab's control group for 4 %"),
         ({"machine": took("throttled", 0.2)}, "invalid", "a quota stopped the lab's control group for 20 %"),
         ({"machine": took("memory_pressure", 0.05)}, "doubtful", "waited for memory for 5 % of the worst second"),
         # 8 ms in each tenth of a second are little of a second, and late answers.
@@ -357,11 +357,18 @@ def took(name: str, worst_second_s: float) -> dict[str, Any]:
             "a signal stopped a host's program (iperf3) for 20 ms",
         ),
         (
-            {"handed_over": 600, "programs": {"dropped_datagrams": {"h2": 400}}},
+            {"programs": {"dropped_datagrams": {"h2": 40}, "read_datagrams": {"h2": 960}}},
             "doubtful",
-            "sockets of hosts with programs had no room for 40 % of what arrived (datagrams: h2 400)",
+            "sockets of a host with programs had no room for 4 % of the datagrams that came to it (h2 40)",
         ),
-        ({"controllers": {"longest_pause_ps": 45 * 10**10}}, "doubtful", "lab's owner stood still for 450 ms"),
+        # A record of before the read datagrams were counted.
+        (
+            {"handed_over": 600, "programs": {"dropped_datagrams": {"h2": 400}}},
+            "invalid",
+            "sockets of a host with programs had no room for 40 % of the datagrams that came to it (h2 400)",
+        ),
+        ({"controllers": {"longest_pause_ps": 9 * 10**10}}, "doubtful", "lab's owner stood still for 90 ms"),
+        ({"controllers": {"longest_pause_ps": 45 * 10**10}}, "invalid", "lab's owner stood still for 450 ms"),
         # Nothing counted is no evidence where nothing can be counted.
         ({"sources": SOURCES | {"steal": False}}, "doubtful", "does not report what the hypervisor takes"),
         ({"sources": SOURCES | {"programs": False}}, "doubtful", "all threads of hosts' programs wait for a processor"),

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
+from means import MEANS
+
+from bench.disturbances import Disturbance, debugged, frozen, short_hog_beside
 
 pytestmark = [pytest.mark.quiet, needs_a_lab]
 
@@ -37,6 +40,31 @@ for _ in range(200):
     time.sleep(0.002)
 """
 BUSY = "import os\nos.sched_setaffinity(0, {0})\nprint('up', flush=True)\nwhile True: pass"
+ECHO = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 5000))
+print("up", flush=True)
+while True:
+    s.sendto(*s.recvfrom(2048))
+"""
+ASKER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((sys.argv[1], 5000))
+for _ in range(200):
+    s.send(bytes(100))
+    s.recv(2048)
+    time.sleep(0.003)
+"""
+GRANDPARENT = """
+import os, signal, subprocess, time
+child = subprocess.Popen(["sleep", "60"])
+for number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL):
+    child.send_signal(number)
+    time.sleep(0.3)
+child.wait()
+"""
 OWNER = """
 import json, sys
 import twinnet as tn
@@ -109,6 +137,77 @@ def test_a_program_that_a_signal_stopped_for_30_ms_is_seen_though_that_is_over()
     assert record.programs.stops == 2
     assert 20e9 <= record.programs.longest_stop_ps < 2e12
     assert any("a signal stopped" in reason and "python" in reason for reason in record.verdict().reasons)
+
+
+def record_beside(disturbance: Disturbance, strength: int) -> tn.FidelityRecord:
+    """The record of a second in which the disturbance was at an idle server of h2, four times."""
+    with tn.templates.single(2).emulate() as lab, program(lab, "h2", SLEEPER):
+        lab["h1"].run("ping -c 1 h2", check=True)
+        lab.fidelity(reset=True)
+        with disturbance(lab, strength, 1.0):
+            lab["h1"].run("ping -c 11 -i 0.1 h2", check=True)
+        return lab.fidelity()
+
+
+@pytest.mark.skipif(not MEANS["root"].is_here(), reason="only root may trace programs of a lab")
+def test_a_program_that_a_debugger_held_for_100_ms_is_seen_and_the_run_invalid() -> None:
+    held = record_beside(debugged, 7)
+    assert (held.held.by, held.held.program[:6]) == ("tracer", "python")
+    # Four holds of 0.1 s, each from the look before it to the one after it; in all from the looks that find them.
+    assert held.held.longest_s >= 0.1
+    assert held.held.total_s >= 0.2
+    assert held.programs.stops == 0
+    assert held.verdict().state == "invalid"
+    assert any("a debugger or tracer held a program of the lab (python" in reason for reason in held.verdict().reasons)
+
+
+NO_FIRST = pytest.mark.skipif(not MEANS["freezer-1"].is_here(), reason="no control group of version 1 that freezes")
+NO_SECOND = pytest.mark.skipif(not MEANS["freezer-2"].is_here(), reason="no control group of version 2 that freezes")
+
+
+@pytest.mark.parametrize("version", [pytest.param(1, marks=NO_FIRST), pytest.param(2, marks=NO_SECOND)])
+def test_a_program_whose_control_group_was_frozen_for_100_ms_is_seen_and_the_run_invalid(version: int) -> None:
+    record = record_beside(lambda *asked: frozen(*asked, version=version), 7)
+    assert (record.held.by, record.held.program[:6]) == ("frozen", "python")
+    assert record.held.longest_s >= 0.1
+    assert record.held.total_s >= 0.2
+    assert record.verdict().state == "invalid"
+
+
+def test_a_signal_to_a_program_that_another_program_started_is_seen() -> None:
+    with tn.templates.single(2).emulate() as lab:
+        lab["h1"].run("ping -c 1 h2", check=True)
+        lab.fidelity(reset=True)
+        pings = lab["h1"].popen("ping -c 20 -i 0.05 h2")
+        lab["h2"].run([sys.executable, "-I", "-c", GRANDPARENT], check=True)
+        pings.wait()
+        record = lab.fidelity()
+        pings.close_streams()
+    assert (record.programs.stops, record.held.by, record.held.program) == (0, "signal", "sleep")
+    assert record.held.longest_s >= 0.25
+
+
+def test_a_lab_that_nothing_holds_tells_so() -> None:
+    with tn.templates.single(2).emulate() as lab, program(lab, "h2", SLEEPER):
+        lab.fidelity(reset=True)
+        lab["h1"].run("ping -c 10 -i 0.1 h2", check=True)
+        record = lab.fidelity()
+    assert record.held == tn.fidelity.ProgramHold()
+
+
+@pytest.mark.judged
+@pytest.mark.skipif(not MEANS["two-processors"].is_here(), reason="one processor cannot be taken from the lab")
+def test_a_server_that_few_turns_reach_late_beside_a_short_real_time_program_is_not_valid() -> None:
+    """3.5 ms of each 20 ms are less than a tenth of most windows of 0.05 s."""
+    with tn.templates.single(2).emulate() as lab, program(lab, "h2", ECHO):
+        lab["h1"].run("ping -c 1 h2", check=True)
+        lab.fidelity(reset=True)
+        with short_hog_beside(lab, 5, 1.0):
+            lab["h1"].run([sys.executable, "-I", "-c", ASKER, lab["h2"].ip], check=True)
+        record = lab.fidelity()
+    assert record.late_turns.program.startswith("python")
+    assert record.late_turns.waited_s > 0.01 * record.elapsed_ps / 1e12
+    assert any("for turns at a processor that came late" in reason for reason in record.verdict().reasons)
 
 
 @pytest.mark.judged

@@ -42,7 +42,12 @@ COUNTERS: Mapping[str, float] = {
     **{f"machine.{name}.worst_second_s": 1.0 for name in TIMES},
     "machine.programs_waited.worst_window.share": 1.0,
     "steal_s": 2.0,
+    "agent.unsent_share": 1.0,
+    "machine.programs_waited.late_turns.waited_s": 1.0,
+    "machine.programs_held.longest_s": 1.0,
+    "machine.programs_held.total_s": 1.0,
     "programs.stops.longest_ps": S_PS,
+    "programs.stops.total_ps": S_PS,
     "programs.dropped_datagrams.h2": 5000,
     "controllers.longest_pause_ps": S_PS,
 }

@@ -50,12 +50,11 @@ def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[
         ),
         (
             {"pauses.worst_second_ps": 50 * MS_PS},
-            "the fabric stood still for 5 % of the worst second (doubtful above 1 %, invalid above 10 %)",
+            "the fabric stood still for 5 % of the worst second (doubtful above 1 %, invalid above 5 %)",
         ),
         (
             {"traffic.paused_share": 0.03, "traffic.moving_ps": 1500 * MS_PS},
-            "the fabric stood still for 3 % of the 1.5 s in which frames moved"
-            " (doubtful above 1 %, invalid above 10 %)",
+            "the fabric stood still for 3 % of the 1.5 s in which frames moved (doubtful above 1 %, invalid above 5 %)",
         ),
         (
             {"busiest_line.share": 0.5, "pauses.worst_second_beyond_ps": 15 * MS_PS},
@@ -94,16 +93,54 @@ def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[
         ),
         (
             {"programs.stops.longest_ps": 30 * MS_PS, "programs.stops.program": "iperf3 in h2"},
-            "a signal stopped a host's program (iperf3 in h2) for 30 ms (doubtful above 1 ms)",
+            "a signal stopped a host's program (iperf3 in h2) for 30 ms (doubtful above 1 ms, invalid above 100 ms)",
+        ),
+        (
+            {"programs.stops.total_ps": 50 * MS_PS},
+            "signals stopped hosts' programs for 2.5 % of the time in which frames moved"
+            " (doubtful above 1 %, invalid above 5 %)",
+        ),
+        (
+            {
+                "machine.programs_held.longest_s": 0.015,
+                "machine.programs_held.program": "iperf3",
+                "machine.programs_held.by": "tracer",
+            },
+            "a debugger or tracer held a program of the lab (iperf3) for up to 15 ms"
+            " (doubtful above 1 ms, invalid above 100 ms)",
+        ),
+        (
+            {"machine.programs_held.total_s": 0.09, "machine.programs_held.by": "frozen"},
+            "a frozen control group held a program of the lab () for 4.5 % of the time in which frames moved"
+            " (doubtful above 1 %, invalid above 5 %)",
+        ),
+        (
+            {
+                "machine.programs_waited.late_turns.waited_s": 0.04,
+                "machine.programs_waited.late_turns.program": "iperf3",
+            },
+            "a host's program (iperf3) waited for 2 % of the time for turns at a processor that came late"
+            " (doubtful above 1 %, invalid above 5 %)",
         ),
         (
             {"programs.dropped_datagrams.h2": 20},
-            "sockets of hosts with programs had no room for 0.99 % of what arrived (datagrams: h2 20)"
-            " (doubtful above 0 %)",
+            "sockets of a host with programs had no room for 0.99 % of the datagrams that came to it (h2 20)"
+            " (doubtful above 0 %, invalid above 5 %)",
+        ),
+        (
+            {
+                "programs.dropped_datagrams.h2": 20,
+                "programs.read_datagrams.h2": 480,
+                "programs.dropped_datagrams.h3": 1,
+                "programs.read_datagrams.h3": 999,
+            },
+            "sockets of a host with programs had no room for 4 % of the datagrams that came to it (h2 20, h3 1)"
+            " (doubtful above 0 %, invalid above 5 %)",
         ),
         (
             {"controllers.longest_pause_ps": 25 * MS_PS},
-            "a controller in the process of the lab's owner stood still for 25 ms (doubtful above 20 ms)",
+            "a controller in the process of the lab's owner stood still for 25 ms"
+            " (doubtful above 20 ms, invalid above 100 ms)",
         ),
         (
             {"machine.agent_waited.worst_second_s": 0.2},
@@ -111,15 +148,59 @@ def reasons(changes: dict[str, Any], limits: Thresholds | None = None) -> tuple[
             " (doubtful above 10 %)",
         ),
         (
-            {"machine.throttled.worst_second_s": 0.05},
-            "a quota stopped the lab's control group for 5 % of the worst second"
-            " (doubtful above 0 %, invalid above 10 %)",
+            {"machine.throttled.worst_second_s": 0.03},
+            "a quota stopped the lab's control group for 3 % of the worst second"
+            " (doubtful above 0 %, invalid above 5 %)",
         ),
-        ({"steal_s": 0.2}, "the hypervisor took 5 % of the CPU (doubtful above 1 %, invalid above 10 %)"),
+        ({"steal_s": 0.2}, "the hypervisor took 5 % of the CPU (doubtful above 1 %, invalid above 5 %)"),
     ],
 )
 def test_a_reason_says_the_figure_in_its_unit_whose_it_is_and_the_limits(changes: dict[str, Any], said: str) -> None:
     assert reasons(changes) == (said,)
+
+
+def test_a_sender_that_could_not_keep_up_is_told_with_how_far_behind_it_was() -> None:
+    kept_from = "1 built-in senders could not keep up: the machine, and no model, decided what was sent"
+    few, many = (reasons({"agent.overloaded_senders": 1, "agent.unsent_share": share}) for share in (0.02, 0.3))
+    assert few == (
+        "a built-in sender was behind by 2 % of its time when that was over (doubtful above 0 %, invalid above 5 %)",
+        kept_from,
+    )
+    assert many[0].startswith("a built-in sender was behind by 30 % of its time")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent.overloaded_senders": 1, "agent.unsent_share": 0.06},
+        {"programs.dropped_datagrams.h2": 60, "programs.read_datagrams.h2": 940},
+        {"machine.programs_waited.late_turns.waited_s": 0.11},
+        {"machine.programs_held.longest_s": 0.101},
+        {"machine.programs_held.total_s": 0.11},
+        {"programs.stops.longest_ps": 101 * MS_PS},
+        {"programs.stops.total_ps": 110 * MS_PS},
+        {"agent.pauses.longest_ps": 90 * MS_PS, "traffic.moving_ps": 1000 * MS_PS},
+        {"pauses.worst_second_ps": 51 * MS_PS},
+        {"controllers.longest_pause_ps": 101 * MS_PS},
+        {"machine.throttled.worst_second_s": 0.051},
+        {"steal_s": 0.21},
+    ],
+)
+def test_what_may_be_more_than_5_percent_or_100_ms_off_is_not_doubtful_but_invalid(changes: dict[str, Any]) -> None:
+    record = good()
+    for path, value in changes.items():
+        put(record, path, value)
+    verdict = FidelityRecord.from_spec(record).verdict()
+    assert (verdict.state, verdict.promise) == ("invalid", "nothing")
+
+
+def test_a_doubtful_verdict_says_how_far_off_its_numbers_may_be() -> None:
+    record = good()
+    put(record, "programs.stops.longest_ps", 30 * MS_PS)
+    verdict = FidelityRecord.from_spec(record).verdict()
+    assert verdict.promise == "rates, counts and losses within 5 %, and delays within 5 % or 100 ms"
+    assert str(verdict).startswith(f"doubtful ({verdict.promise}): a signal stopped")
+    assert str(FidelityRecord.from_spec(good()).verdict()) == "valid"
 
 
 def test_what_was_not_counted_is_said() -> None:

@@ -32,8 +32,12 @@ def good() -> dict[str, Any]:
             "lateness_ns": {},
             "pauses": {"worst_second_over_ps": [[10**9, 0], [125 * 10**7, 0], [10**10, 0]]},
         },
-        "machine": {name: {} for name in TIMES} | {"programs_waited": {"worst_window": {}}},
-        "programs": {"stops": {}, "dropped_datagrams": {}},
+        "machine": {name: {} for name in TIMES}
+        | {
+            "programs_waited": {"worst_window": {}, "late_turns": {}},
+            "programs_held": {},
+        },
+        "programs": {"stops": {}, "dropped_datagrams": {}, "read_datagrams": {}},
         "controllers": {},
         "cores": 2,
         "sources": dict(SOURCES),

@@ -56,6 +56,11 @@ def _root() -> bool:
     return os.geteuid() == 0
 
 
+def _freezer(*roots: str) -> Callable[[], bool]:
+    """Whether control groups that freeze can be made in one of the folders, where they are mounted."""
+    return lambda: _root() and any(os.access(f"{root}/cgroup.procs", os.W_OK) for root in roots)
+
+
 def _own_network() -> bool:
     return _works("unshare", "-n", "true")() if _root() else False
 
@@ -99,6 +104,10 @@ MEANS: dict[str, Means] = {
     ),
     "namespaces": Means(r"(?!)", _own_network),
     "root": Means(r"only root|needs root", _root),
+    "freezer-1": Means(r"no control group of version 1 that freezes", _freezer("/sys/fs/cgroup/freezer")),
+    "freezer-2": Means(
+        r"no control group of version 2 that freezes", _freezer("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
+    ),
     "ordinary-users": Means(
         r"lets ordinary users make no user namespaces|root cannot become another user|"
         r"that an ordinary user may execute",

@@ -316,10 +316,10 @@ pub trait App: Send {
         Duration::ZERO
     }
 
-    /// Returns `true` if the app gave up because its host could not follow what it was asked to send: what was measured
-    /// then is the host's doing, and not the network's.
-    fn fell_behind(&self) -> bool {
-        false
+    /// Returns the share of its time that the app was behind when it gave up because its host could not follow what it
+    /// was asked to send; `None` if it did not. What was measured then is the host's doing, and not the network's.
+    fn fell_behind(&self) -> Option<f64> {
+        None
     }
 
     /// Returns `true` if the app has nothing more to do. A server never has, until it is stopped.

@@ -15,29 +15,34 @@ from twinnet.results.fidelity_counts import (
     BusyLine,
     HeldUpPrograms,
     Lateness,
+    LateTurns,
     LineLateness,
     MachineTime,
+    ProgramHold,
     ProgramWait,
     TrafficTime,
     by_name,
     cpu_by_kind,
     read_pauses,
 )
-from twinnet.results.fidelity_verdict import EXACT, Limit, Thresholds, Verdict, judge
+from twinnet.results.fidelity_verdict import EXACT, PROMISES, Limit, Thresholds, Verdict, judge
 from twinnet.results.read_fields import read_fields
 from twinnet.results.shown import ShownInUnits
 
 __all__ = [
     "EXACT",
+    "PROMISES",
     "AgentTiming",
     "BusyLine",
     "FabricParts",
     "FidelityRecord",
     "HeldUpPrograms",
+    "LateTurns",
     "Lateness",
     "Limit",
     "LineLateness",
     "MachineTime",
+    "ProgramHold",
     "ProgramWait",
     "Thresholds",
     "TrafficTime",
@@ -102,8 +107,12 @@ class FidelityRecord(ShownInUnits):
         ``memory_pressure`` (of the whole machine), ``throttled`` (by a quota), ``steal``.
     program_wait
         The short window in which one program of a host waited longest for a processor.
+    late_turns
+        How long one thread of a host's program waited for turns at a processor that came late.
+    held
+        For how long a debugger, a frozen control group or a signal held programs.
     programs
-        What held up hosts' programs beside that: full sockets, and signals that stopped them.
+        What held up hosts' programs beside that: full sockets, and signals that stopped those that the lab started.
     controllers_paused_ps
         The longest time for which a controller in the process of the lab's owner did not go on.
     sources
@@ -164,6 +173,8 @@ class FidelityRecord(ShownInUnits):
     missing_in_worst_second_ps: int = 0
     traffic: TrafficTime = field(default_factory=TrafficTime)
     program_wait: ProgramWait = field(default_factory=ProgramWait)
+    late_turns: LateTurns = field(default_factory=LateTurns)
+    held: ProgramHold = field(default_factory=ProgramHold)
     programs: HeldUpPrograms = field(default_factory=HeldUpPrograms)
     controllers_paused_ps: int = 0
     sources: Mapping[str, bool] | None = None
@@ -189,6 +200,8 @@ class FidelityRecord(ShownInUnits):
             pauses_ps=read_pauses(spec.get("pauses")),
             worst_lines={name: LineLateness.from_spec(line) for name, line in worst.items() if line},
             program_wait=ProgramWait.from_spec(waited.get("worst_window")),
+            late_turns=LateTurns.from_spec(waited.get("late_turns")),
+            held=ProgramHold.from_spec(by_name(spec.get("machine")).get("programs_held")),
             controllers_paused_ps=int(by_name(spec.get("controllers")).get("longest_pause_ps", 0)),
             agent=AgentTiming.from_spec(agent) if agent else None,
             late_links={str(one["link"]): float(one["late_share"]) for one in spec.get("underlay") or ()},
@@ -200,10 +213,30 @@ class FidelityRecord(ShownInUnits):
         """The share of the time in which frames moved that the worst line lost and did not regain: by so much its rate
         is low."""
         missing_ps = max(self.slipped_ps - self.regained_ps, *(line.missing_ps for line in self.all_worst_lines), 0)
-        time_ps = self.elapsed_ps
+        return self.share_of_traffic(missing_ps)
+
+    def share_of_traffic(self, time_ps: float) -> float:
+        """The share that `time_ps` is of the time in which frames moved; of the record where that is not known."""
+        whole_ps = self.elapsed_ps
         if self.traffic.moving_ps:
-            time_ps = min(time_ps, max(self.traffic.moving_ps, _LEAST_TRAFFIC_PS))
-        return min(missing_ps / time_ps, 1.0) if time_ps else 0.0
+            whole_ps = min(whole_ps, max(self.traffic.moving_ps, _LEAST_TRAFFIC_PS))
+        return min(time_ps / whole_ps, 1.0) if whole_ps else 0.0
+
+    @property
+    def least_elapsed_s(self) -> float:
+        """The time in seconds that the record covers, or 0.1 s where it is shorter."""
+        return max(self.elapsed_ps, _LEAST_TRAFFIC_PS) / 1e12
+
+    @property
+    def socket_drop_share(self) -> float:
+        """The share of the datagrams that came to a host with programs and that its sockets had no room for, of the
+        host where it is largest."""
+        read = self.programs.read_datagrams
+        # A record of before the datagrams that were read were counted has the frames of all hosts.
+        known = (
+            (dropped, read.get(host, self.handed_over)) for host, dropped in self.programs.dropped_datagrams.items()
+        )
+        return max((dropped / (dropped + others) for dropped, others in known if dropped), default=0.0)
 
     @property
     def all_worst_lines(self) -> Sequence[LineLateness]:

@@ -12,9 +12,11 @@ __all__ = [
     "AgentTiming",
     "BusyLine",
     "HeldUpPrograms",
+    "LateTurns",
     "Lateness",
     "LineLateness",
     "MachineTime",
+    "ProgramHold",
     "ProgramWait",
     "TrafficTime",
     "by_name",
@@ -101,6 +103,8 @@ class AgentTiming:
         Time in seconds for which the thread could have run and another had its processor.
     overloaded_senders
         How many built-in senders gave up because the machine could not follow what they were asked to send.
+    unsent_share
+        The largest share of its time that one of them was behind then.
     overflowed_datagrams
         Datagrams that arrived and that the sockets of built-in sinks had no room for.
     pauses_ps
@@ -115,6 +119,7 @@ class AgentTiming:
     waited_s: float
     overloaded_senders: int = 0
     overflowed_datagrams: int = 0
+    unsent_share: float = 0.0
     pauses_ps: Mapping[str, int] = field(default_factory=dict[str, int])
     over_ps: tuple[tuple[int, int], ...] = ()
 
@@ -225,6 +230,45 @@ class ProgramWait(Reported):
 
 
 @dataclass(frozen=True)
+class LateTurns(Reported):
+    """The time for which one thread of a host's program waited for turns at a processor that came late.
+
+    Parameters
+    ----------
+    waited_s
+        The time in seconds, of all windows of 0.05 s in which it waited for more than 0.2 ms each time on average. Of
+        the thread that waited longest.
+    program
+        The name of the program.
+    """
+
+    waited_s: float = 0.0
+    program: str = ""
+
+
+@dataclass(frozen=True)
+class ProgramHold(Reported):
+    """The time for which programs of the lab were held: they neither ran nor waited for anything of their own.
+
+    Parameters
+    ----------
+    total_s, longest_s
+        The time in seconds, in all and at most at once. Where it is known by looks each 0.05 s, the latter is the most
+        that it may have been, from the look before to the look after; the former is from the looks that find it.
+    program
+        The name of the program of the longest.
+    by
+        ``tracer`` (a debugger or tracer), ``frozen`` (a control group) or ``signal`` (to a program that another program
+        has started); empty where nothing was held.
+    """
+
+    total_s: float = 0.0
+    longest_s: float = 0.0
+    program: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class HeldUpPrograms:
     """What held up hosts' programs beside the want of a processor.
 
@@ -232,12 +276,16 @@ class HeldUpPrograms:
     ----------
     dropped_datagrams
         By host that has run programs, the UDP datagrams that arrived and that a socket had no room for.
-    stops, longest_stop_ps, stopped
-        How often a signal stopped a program that the lab started, for how long at most, and which that was.
+    read_datagrams
+        Of the same hosts the datagrams that were read from sockets.
+    stops, stopped_ps, longest_stop_ps, stopped
+        How often a signal stopped a program that the lab started, for how long in all and at most, and which that was.
     """
 
     dropped_datagrams: Mapping[str, int] = field(default_factory=dict[str, int])
+    read_datagrams: Mapping[str, int] = field(default_factory=dict[str, int])
     stops: int = 0
+    stopped_ps: int = 0
     longest_stop_ps: int = 0
     stopped: str = ""
 
@@ -245,6 +293,6 @@ class HeldUpPrograms:
     def from_spec(cls, spec: Mapping[str, Any] | None) -> HeldUpPrograms:
         """Return it in the form of the lab protocol; nothing where it says nothing."""
         stops = by_name((spec or {}).get("stops"))
-        names = {"stops": "count", "longest_stop_ps": "longest_ps", "stopped": "program"}
+        names = {"stops": "count", "stopped_ps": "total_ps", "longest_stop_ps": "longest_ps", "stopped": "program"}
         renamed = {name: stops[key] for name, key in names.items() if key in stops}
         return read_fields(cls, {**(spec or {}), "stops": 0, **renamed})

@@ -66,7 +66,7 @@ class FidelityThresholds(_Strict):
     agent_lateness_p99
         Lateness that one timer in 100 of the built-in apps exceeds.
     program_stopped
-        The longest time for which a signal stopped a program.
+        The longest time for which a signal, a debugger or a frozen control group stopped a program.
     controller_paused
         The longest time for which a controller in the lab's process did not go on.
     slipped_share
@@ -74,15 +74,19 @@ class FidelityThresholds(_Strict):
     worst_second_share
         The same in its worst second.
     paused_share
-        Share of the worst second that the fabric stood still.
+        Share of the worst second that the fabric stood still, or of the traffic's time that apps or programs did.
     queued_share
         Share of the worst second in which frames left late because a pause had filled a queue.
     overload_drop_share
         Share of the frames that the machine lost.
     waiting_share
         Share of the worst second for which the fabric, the agent or a program had no processor.
+    late_turns_share
+        Share of the run for which a program waited for turns at a processor that came late.
+    unsent_share
+        Share of its time that a built-in sender was behind when that was over.
     socket_drop_share
-        Share of the frames that arrived and that a UDP socket had no room for.
+        Share of the datagrams that came to a host and that a UDP socket had no room for.
     throttled_share
         Share of the worst second for which a quota stopped the lab.
     memory_pressure_share
@@ -102,6 +106,8 @@ class FidelityThresholds(_Strict):
     queued_share: ShareLimit | None = None
     overload_drop_share: ShareLimit | None = None
     waiting_share: ShareLimit | None = None
+    late_turns_share: ShareLimit | None = None
+    unsent_share: ShareLimit | None = None
     socket_drop_share: ShareLimit | None = None
     throttled_share: ShareLimit | None = None
     memory_pressure_share: ShareLimit | None = None

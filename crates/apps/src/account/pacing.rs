@@ -80,12 +80,6 @@ impl Pacing {
         self.gave_up = true;
     }
 
-    /// Returns `true` if the source gave up.
-    #[must_use]
-    pub const fn gave_up(&self) -> bool {
-        self.gave_up
-    }
-
     /// The report; `None` before the first datagram.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]

@@ -48,6 +48,8 @@ pub struct UdpSource {
     offered: Vec<(Time, u32, bool)>,
     /// The size that was drawn for the datagram that the host had no room for.
     held_size: Option<u32>,
+    /// The share of its time that it was behind when it gave up.
+    behind: Option<f64>,
 }
 
 impl UdpSource {
@@ -64,6 +66,7 @@ impl UdpSource {
             sent_bytes: 0,
             offered: Vec::new(),
             held_size: None,
+            behind: None,
         }
     }
 
@@ -93,9 +96,11 @@ impl UdpSource {
             self.send_unpaced(now, start, host);
             return;
         }
-        if matches!(self.config.end(), Some(End::After(duration)) if now.since(start) > duration + GRACE) {
-            self.give_up(now, host);
-            return;
+        if let Some(End::After(duration)) = self.config.end() {
+            if now.since(start) > duration + GRACE {
+                self.give_up(now, start, duration, host);
+                return;
+            }
         }
         let over = self.offer_due(now, start, host);
         self.note_handed_over(now, socket, host);
@@ -208,7 +213,9 @@ impl UdpSource {
 
     /// The time is over and datagrams that were due are not sent: a source that went on would send at another time
     /// than it was told to.
-    fn give_up(&mut self, now: Time, host: &mut dyn Host) {
+    fn give_up(&mut self, now: Time, start: Time, duration: Duration, host: &mut dyn Host) {
+        let done = self.due.map_or(Duration::ZERO, |due| due.since(start));
+        self.behind = Some((1.0 - done.as_secs_f64() / duration.as_secs_f64()).clamp(0.0, 1.0));
         self.sender.errors.add(format!(
             "the host could not keep up: the source was behind when its time was over, and sent {} datagrams",
             self.sender.sent
@@ -253,8 +260,8 @@ impl App for UdpSource {
         }
     }
 
-    fn fell_behind(&self) -> bool {
-        self.sender.pacing.gave_up()
+    fn fell_behind(&self) -> Option<f64> {
+        self.behind
     }
 
     fn finished(&self) -> bool {

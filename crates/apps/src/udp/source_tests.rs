@@ -77,6 +77,9 @@ fn a_source_that_cannot_keep_up_ends_in_time_and_says_so() {
     assert!(over < Duration::from_ms(50) + GRACE + Duration::from_ms(3), "{over} is long after the end");
     let report = source.report(Time::from_ns(0)).to_string();
     assert!(report.contains("could not keep up"), "{report}");
+    let behind = source.fell_behind().unwrap();
+    // 5000 were due in its time.
+    assert!((behind - (1.0 - sent as f64 / 5000.0)).abs() < 1e-3, "{behind} and {sent} sent");
 }
 
 #[test]

@@ -299,8 +299,8 @@ impl EventLoop {
                 self.tell_overflows(app);
                 let entry = &mut self.apps[app as usize - 1];
                 let State::Running(running) = &entry.state else { continue };
-                if running.fell_behind() {
-                    self.usage.count_overloaded_sender();
+                if let Some(share) = running.fell_behind() {
+                    self.usage.count_overloaded_sender(share);
                 }
                 entry.state = State::Finished(running.report(self.clock.now()));
                 self.sockets.remove_all_of(app);

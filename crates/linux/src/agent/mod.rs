@@ -149,6 +149,7 @@ impl Service for Agent {
             waited_s: self.cpu().waited.as_secs_f64(),
             lateness: self.usage.lateness(),
             overloaded_senders: self.usage.overloaded_senders(),
+            unsent_share: self.usage.unsent_share(),
             overflowed_datagrams: self.usage.overflowed_datagrams(),
             pauses: self.usage.pauses(),
         })

@@ -38,6 +38,8 @@ pub struct PublishedUsage {
     voluntary: AtomicU64,
     waited_ns: AtomicU64,
     overloaded_senders: AtomicU64,
+    /// The largest share, in millionths.
+    unsent_ppm: AtomicU64,
     overflowed_datagrams: AtomicU64,
     shared: AtomicBool,
     realtime: AtomicBool,
@@ -68,9 +70,17 @@ impl PublishedUsage {
         self.realtime.store(realtime, Ordering::Relaxed);
     }
 
-    /// Counts a sender that gave up because the machine could not follow it.
-    pub fn count_overloaded_sender(&self) {
+    /// Counts a sender that gave up because the machine could not follow it, behind by this share of its time.
+    pub fn count_overloaded_sender(&self, behind: f64) {
         self.overloaded_senders.fetch_add(1, Ordering::Relaxed);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        self.unsent_ppm.fetch_max((behind * 1e6).ceil() as u64, Ordering::Relaxed);
+    }
+
+    /// The largest share of its time that a sender was behind when it gave up, since it was last forgotten.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn unsent_share(&self) -> f64 {
+        self.unsent_ppm.load(Ordering::Relaxed) as f64 / 1e6
     }
 
     /// Senders that gave up so far.
@@ -110,8 +120,9 @@ impl PublishedUsage {
         *self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the pauses so far.
+    /// Forgets the pauses so far, and the largest share that was not sent.
     pub fn forget_pauses(&self) {
+        self.unsent_ppm.store(0, Ordering::Relaxed);
         *self.pauses.lock().unwrap_or_else(PoisonError::into_inner) = Pauses::default();
     }
 

@@ -1,13 +1,14 @@
 //! The other effects of the machine on a run, looked at once a second outside of the loop: threads and programs that
 //! could have run and had no processor, quotas, pressure, and time that a hypervisor took. Programs are looked at more
 //! often, as far as that costs next to nothing: one that waits for 8 ms in each tenth of a second waits little of a
-//! second, and answers late all the same.
+//! second, and answers late all the same. So does one that waits long for each of few turns, and one that a debugger or
+//! a frozen control group holds, which waits for nothing.
 //!
 //! Each quantity is a time. It is told in all and for the worst second. What the kernel does not tell is 0, and
 //! `sources` says which of them it tells: that nothing was counted and that nothing came to pass are two things.
 
 use std::collections::HashMap;
-use std::fs::{read_dir, read_to_string};
+use std::fs::read_to_string;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,18 +17,24 @@ use serde_json::{json, Value};
 
 use crate::wall::delivery;
 use crate::wall::fidelity::ThreadUsage;
+use crate::wall::held::Holds;
+use crate::wall::programs::{name_of, turns, Look, Turns};
 use crate::wall::scheduling::{threads_of, AGENT_THREAD_NAME, THREAD_NAME};
 
-/// Threads of programs that are looked at. With more of them a look would cost the machine what it looks for.
-const MOST_THREADS: usize = 4096;
 /// The interval of looks at everything.
 const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval of looks at programs.
 const WINDOW: Duration = Duration::from_millis(50);
+/// The time until the next look where one has just found a program that is held: so its end is known more closely.
+const SOON: Duration = Duration::from_millis(5);
 /// Looks at programs may take one part in so many of a processor.
 const COST_ONE_IN: f64 = 200.0;
 /// The shortest time that a share is one of: in less the kernel's own ticks are large shares.
 const LEAST_SHARED_S: f64 = 0.1;
+/// A thread whose turns in a window began later than this, on average, waited long for them. Programs that share a
+/// quiet machine with the lab wait for some tens of microseconds each time. A server that is asked each 3 ms, beside a
+/// real-time program of 3.5 ms in each 20 ms, has six turns in that time, and waits for 2 ms of it: 0.3 ms each.
+const LATE_TURN_NS: u64 = 200_000;
 
 /// The quantities, as the record names them.
 const NAMES: [&str; 8] = [
@@ -73,11 +80,12 @@ struct Reading {
     /// All but those of programs.
     times: Times,
     /// By thread; `None` where there are too many.
-    programs: Option<HashMap<i32, u64>>,
+    programs: Option<HashMap<i32, Turns>>,
 }
 
 impl Reading {
-    fn now() -> Self {
+    /// `programs` is what a look at them found.
+    fn now(programs: Option<HashMap<i32, Turns>>) -> Self {
         let mut times = Times::default();
         // The fabric hands frames over by a thread of its own, too.
         let fabric = [THREAD_NAME, delivery::THREAD_NAME].map(waited_by_threads);
@@ -96,7 +104,7 @@ impl Reading {
             // A hypervisor that has never told of any is held not to tell.
             steal: times[6] > 0.0 || !is_guest(),
         };
-        Self { sources, times, programs: programs() }
+        Self { sources, times, programs }
     }
 
     /// Returns what came since `before`, and the thread that waited longest.
@@ -105,8 +113,8 @@ impl Reading {
         let mut grown: Times = std::array::from_fn(|place| (self.times[place] - before.times[place]).max(0.0));
         let mut longest = None;
         let (Some(now), Some(before)) = (&self.programs, &before.programs) else { return (grown, None) };
-        for (thread, waited) in now {
-            let seconds = waited.saturating_sub(before.get(thread).copied().unwrap_or(0)) as f64 / 1e9;
+        for (thread, turns) in now {
+            let seconds = turns.since(before.get(thread)).waited_ns as f64 / 1e9;
             grown[2] += seconds;
             if seconds > grown[7] {
                 (grown[7], longest) = (seconds, Some(*thread));
@@ -143,25 +151,46 @@ struct Account {
     /// The name of the program that waited longest.
     longest: String,
     /// The last look at programs, and the window in which one waited longest.
-    looked: (Instant, Option<HashMap<i32, u64>>),
+    looked: (Instant, Option<HashMap<i32, Turns>>),
     worst_window: WorstWindow,
+    /// For how long each thread waited in windows in which its turns were late, and the name of the one that did most.
+    late_turns_s: HashMap<i32, f64>,
+    latest: String,
+    holds: Holds,
     /// `true` if every look saw all programs.
     all_programs_seen: bool,
 }
 
 impl Account {
     fn begin() -> Self {
-        let last = Reading::now();
-        let (begun, all_programs_seen) = (Instant::now(), last.programs.is_some());
+        let look = Look::now(own_process());
+        let begun = Instant::now();
+        let holds = Holds::begin(look.as_ref(), begun);
+        let last = Reading::now(look.map(|look| look.turns));
+        let all_programs_seen = last.programs.is_some();
         let [total, worst, second] = [Times::default(); 3];
         let (looked, worst_window) = ((begun, last.programs.clone()), WorstWindow::default());
-        let (since, longest) = (begun, String::new());
-        Self { begun, last, total, worst, since, second, longest, looked, worst_window, all_programs_seen }
+        Self {
+            begun,
+            last,
+            total,
+            worst,
+            since: begun,
+            second,
+            longest: String::new(),
+            looked,
+            worst_window,
+            late_turns_s: HashMap::new(),
+            latest: String::new(),
+            holds,
+            all_programs_seen,
+        }
     }
 
     fn look(&mut self) {
-        let reading = Reading::now();
-        self.enter_programs(reading.programs.clone());
+        let programs = Look::now(own_process());
+        let reading = Reading::now(programs.as_ref().map(|look| look.turns.clone()));
+        self.enter_programs(programs);
         let (grown, thread) = reading.since(&self.last);
         self.last = reading;
         if self.enter(&grown, self.since.elapsed().as_secs_f64(), self.begun.elapsed().as_secs_f64()) {
@@ -172,17 +201,33 @@ impl Account {
         }
     }
 
-    /// Counts how long programs had waited by now, as far as they were seen.
-    fn enter_programs(&mut self, now: Option<HashMap<i32, u64>>) {
-        self.all_programs_seen &= now.is_some();
-        let (since, before) = std::mem::replace(&mut self.looked, (Instant::now(), now));
+    /// Counts how long programs had waited by now, and what held them, as far as they were seen.
+    fn enter_programs(&mut self, look: Option<Look>) {
+        self.all_programs_seen &= look.is_some();
+        if let Some(look) = &look {
+            self.holds.enter(look, Instant::now());
+        }
+        let looked = (Instant::now(), look.map(|look| look.turns));
+        let (since, before) = std::mem::replace(&mut self.looked, looked);
         let window_s = (self.looked.0 - since).as_secs_f64();
         let (Some(before), Some(now)) = (&before, &self.looked.1) else { return };
-        let grown =
-            |(thread, waited): (&i32, &u64)| (waited.saturating_sub(before.get(thread).copied().unwrap_or(0)), *thread);
-        let Some((waited_ns, thread)) = now.iter().map(grown).max() else { return };
-        let waited_s = waited_ns as f64 / 1e9;
-        let window = WorstWindow { waited_s, window_s, program: String::new() };
+        let grown = now.iter().map(|(thread, turns)| (*thread, turns.since(before.get(thread))));
+        let mut longest: Option<(i32, u64)> = None;
+        for (thread, turns) in grown {
+            if longest.is_none_or(|(_, most)| turns.waited_ns > most) {
+                longest = Some((thread, turns.waited_ns));
+            }
+            if !turns.limited && turns.waited_ns > LATE_TURN_NS.saturating_mul(turns.count) {
+                let most = self.late_turns_s.values().copied().fold(0.0, f64::max);
+                let sum = self.late_turns_s.entry(thread).or_default();
+                *sum += turns.waited_ns as f64 / 1e9;
+                if *sum > most {
+                    self.latest = name_of(thread);
+                }
+            }
+        }
+        let Some((thread, waited_ns)) = longest else { return };
+        let window = WorstWindow { waited_s: waited_ns as f64 / 1e9, window_s, program: String::new() };
         if window.share() > self.worst_window.share() {
             self.worst_window = WorstWindow { program: name_of(thread), ..window };
         }
@@ -219,6 +264,10 @@ impl Account {
             "waited_s": worst.waited_s, "window_s": worst.window_s, "share": worst.share().min(1.0),
             "program": worst.program,
         });
+        told["programs_waited"]["late_turns"] = json!({
+            "waited_s": self.late_turns_s.values().copied().fold(0.0, f64::max), "program": self.latest,
+        });
+        told.insert("programs_held".to_owned(), self.holds.to_json());
         told.insert("sources".to_owned(), self.last.sources.to_json(self.all_programs_seen));
         Value::Object(told)
     }
@@ -249,8 +298,13 @@ impl Evidence {
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         if account.since.elapsed() >= SECOND {
             account.look();
-        } else {
-            account.enter_programs(programs());
+        } else if account.looked.0.elapsed() >= WINDOW {
+            account.enter_programs(Look::now(own_process()));
+        } else if let Some(look) = Look::now(own_process()) {
+            account.holds.enter(&look, Instant::now());
+        }
+        if account.holds.have_just_begun() {
+            return SOON;
         }
         Duration::from_secs_f64((used_s() - before_s).max(0.0) * COST_ONE_IN).clamp(WINDOW, SECOND)
     }
@@ -272,8 +326,8 @@ impl Evidence {
 /// is no such thread, or the kernel does not tell.
 fn waited_by_threads(name: &'static str) -> Option<f64> {
     let waits =
-        threads_of(own_process(), name).filter_map(|thread| waited_ns(&format!("/proc/self/task/{thread}/schedstat")));
-    waits.map(|ns| ns as f64 / 1e9).reduce(|sum, one| sum + one)
+        threads_of(own_process(), name).filter_map(|thread| turns(&format!("/proc/self/task/{thread}/schedstat")));
+    waits.map(|turns| turns.waited_ns as f64 / 1e9).reduce(|sum, one| sum + one)
 }
 
 /// The process's own identifier: 1 in a lab's namespace, but not where a test runs it.
@@ -295,37 +349,6 @@ fn is_guest() -> bool {
         let flags = told.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
         flags.split_whitespace().any(|flag| flag == "hypervisor")
     })
-}
-
-fn name_of(thread: i32) -> String {
-    read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default().trim_end().to_owned()
-}
-
-/// The second number of a `schedstat` (Documentation/scheduler/sched-stats.rst).
-fn waited_ns(path: &str) -> Option<u64> {
-    read_to_string(path).ok()?.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// Waiting of the threads of all other processes of the lab's namespace, by thread.
-fn programs() -> Option<HashMap<i32, u64>> {
-    let own = own_process();
-    let mut waited = HashMap::new();
-    for process in numbers("/proc").filter(|process| *process != own) {
-        for thread in numbers(&format!("/proc/{process}/task")) {
-            if waited.len() == MOST_THREADS {
-                return None;
-            }
-            if let Some(ns) = waited_ns(&format!("/proc/{process}/task/{thread}/schedstat")) {
-                waited.insert(thread, ns);
-            }
-        }
-    }
-    Some(waited)
-}
-
-fn numbers(folder: &str) -> impl Iterator<Item = i32> {
-    let entries = read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Time in seconds for which some task waited for `resource`: "some avg10=... total=MICROSECONDS"
@@ -376,6 +399,15 @@ fn throttled_in(stat: &str) -> f64 {
 mod tests {
     use super::*;
 
+    fn turns_of(waited_ns: u64, count: u64) -> Turns {
+        Turns { waited_ns, count, limited: false }
+    }
+
+    fn look<const N: usize>(threads: [(i32, u64, u64); N]) -> Look {
+        let turns = threads.map(|(thread, waited_ns, count)| (thread, turns_of(waited_ns, count))).into();
+        Look { turns, ..Look::default() }
+    }
+
     #[test]
     fn the_quota_of_both_versions_is_read() {
         assert!((throttled_in("nr_periods 7\nnr_throttled 2\nthrottled_usec 1500000\n") - 1.5).abs() < 1e-9);
@@ -390,12 +422,13 @@ mod tests {
     fn the_program_that_waited_longest_is_found_and_a_count_that_falls_has_grown_by_nothing() {
         let before = Reading {
             times: [1.0; 8],
-            programs: Some(HashMap::from([(2, 100), (3, 5_000_000_000)])),
+            programs: Some(HashMap::from([(2, turns_of(100, 1)), (3, turns_of(5_000_000_000, 1))])),
             ..Reading::default()
         };
-        let programs = HashMap::from([(2, 1_000_000_100), (3, 7_000_000_000), (4, 250_000_000)]);
+        let programs =
+            [(2, turns_of(1_000_000_100, 2)), (3, turns_of(7_000_000_000, 2)), (4, turns_of(250_000_000, 2))];
         let (grown, longest) =
-            Reading { times: [0.5; 8], programs: Some(programs), ..Reading::default() }.since(&before);
+            Reading { times: [0.5; 8], programs: Some(programs.into()), ..Reading::default() }.since(&before);
         assert_eq!(longest, Some(3));
         assert!((grown[2] - 3.25).abs() < 1e-9 && (grown[7] - 2.0).abs() < 1e-9 && grown[0].abs() < 1e-9, "{grown:?}");
     }
@@ -420,12 +453,23 @@ mod tests {
     fn a_program_that_waits_in_short_pieces_is_seen_by_its_worst_window() {
         let mut account = Account::begin();
         for waited_ms in [0, 1, 9, 9] {
-            account.enter_programs(Some(HashMap::from([(2, waited_ms * 1_000_000), (3, 500)])));
+            account.enter_programs(Some(look([(2, waited_ms * 1_000_000, 1), (3, 500, 1)])));
         }
         // Looks that follow at once count as those of a whole window.
         assert!((account.worst_window.share() - 0.16).abs() < 0.01, "{:?}", account.worst_window);
         account.enter_programs(None);
         assert_eq!(account.to_json()["sources"]["programs"], json!(false));
+    }
+
+    #[test]
+    fn long_waits_for_few_turns_count_and_short_ones_for_many_do_not() {
+        let mut account = Account::begin();
+        account.enter_programs(Some(look([(2, 0, 0), (3, 0, 0)])));
+        // A thread that had 500 turns and waited for 8 us each, and one that waited for 0.33 ms each of 6.
+        account.enter_programs(Some(look([(2, 4_000_000, 500), (3, 2_000_000, 6)])));
+        account.enter_programs(Some(look([(2, 8_000_000, 1000), (3, 2_100_000, 12)])));
+        let late_s = account.to_json()["programs_waited"]["late_turns"]["waited_s"].as_f64().unwrap();
+        assert!((late_s - 0.002).abs() < 1e-9, "{late_s}");
     }
 
     #[test]

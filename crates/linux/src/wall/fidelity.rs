@@ -156,6 +156,8 @@ pub struct Timeliness {
     pub lateness: Histogram,
     /// Senders that gave up because the machine could not follow them.
     pub overloaded_senders: u64,
+    /// The largest share of its time that one of them was behind, since pauses were last forgotten.
+    pub unsent_share: f64,
     /// Datagrams that the sockets of sinks had no room for.
     pub overflowed_datagrams: u64,
     /// Times for which a timer was due and nothing was served, since they were last forgotten.
@@ -169,11 +171,11 @@ impl Timeliness {
         json!({
             "timers": self.lateness.count(), "lateness_ns": self.lateness.to_json(), "waited_s": self.waited_s,
             "overloaded_senders": self.overloaded_senders, "overflowed_datagrams": self.overflowed_datagrams,
-            "pauses": self.pauses.to_json(),
+            "unsent_share": self.unsent_share, "pauses": self.pauses.to_json(),
         })
     }
 
-    /// Returns what came to pass since `before`; pauses are those since they were last forgotten.
+    /// Returns what came to pass since `before`; pauses and the share are those since they were last forgotten.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -181,6 +183,7 @@ impl Timeliness {
             lateness: self.lateness.since(&before.lateness),
             overloaded_senders: self.overloaded_senders - before.overloaded_senders,
             overflowed_datagrams: self.overflowed_datagrams - before.overflowed_datagrams,
+            unsent_share: self.unsent_share,
             pauses: self.pauses,
         }
     }

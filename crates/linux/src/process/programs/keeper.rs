@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 use twinnet_lab::network::{HostSpec, NetworkSpec, NodeSpec};
 use twinnet_lab::protocol::{Answer, Reply, Request, Signal, Spawn};
 
-use super::held_up::{dropped_datagrams, Stops};
+use super::held_up::{datagrams, Datagrams, Stops};
 use super::jobs::Jobs;
 use super::names_of_hosts;
 use super::orders::{HostOrder, Notice, Order, ProgramOrder};
@@ -45,8 +45,8 @@ struct State {
     stops: Stops,
     /// Hosts that have run a program.
     ran: BTreeSet<String>,
-    /// The datagrams that hosts had dropped when the record of fidelity began.
-    dropped_before: BTreeMap<String, u64>,
+    /// The datagrams of hosts when the record of fidelity began.
+    datagrams_before: BTreeMap<String, Datagrams>,
 }
 
 struct Shared {
@@ -104,23 +104,27 @@ impl Keeper {
     pub fn held_up(&self) -> (Value, bool) {
         let (ran, before, stops) = {
             let state = self.shared.lock();
-            (state.ran.clone(), state.dropped_before.clone(), state.stops.to_json())
+            (state.ran.clone(), state.datagrams_before.clone(), state.stops.to_json())
         };
-        let dropped = dropped_datagrams(self.networks.iter().filter(|(name, _)| ran.contains(*name)));
-        let told = dropped.is_some();
-        let grown = dropped.into_iter().flatten().filter_map(|(host, now)| {
-            let grown = now.saturating_sub(before.get(&host).copied().unwrap_or(0));
-            (grown > 0).then_some((host, grown))
-        });
-        (json!({"dropped_datagrams": grown.collect::<BTreeMap<_, _>>(), "stops": stops}), told)
+        let counted = datagrams(self.networks.iter().filter(|(name, _)| ran.contains(*name)));
+        let told = counted.is_some();
+        let (mut dropped, mut read) = (BTreeMap::new(), BTreeMap::new());
+        for (host, now) in counted.into_iter().flatten() {
+            let grown = now.since(before.get(&host).copied().unwrap_or_default());
+            if grown.dropped > 0 {
+                read.insert(host.clone(), grown.read);
+                dropped.insert(host, grown.dropped);
+            }
+        }
+        (json!({"dropped_datagrams": dropped, "read_datagrams": read, "stops": stops}), told)
     }
 
     /// Forgets what held up programs so far.
     pub fn forget_held_up(&self) {
         // Hosts that run their first program later are to begin with what their apps lost before.
-        let dropped = dropped_datagrams(self.networks.iter()).unwrap_or_default();
+        let counted = datagrams(self.networks.iter()).unwrap_or_default();
         let mut state = self.shared.lock();
-        state.dropped_before = dropped;
+        state.datagrams_before = counted;
         state.stops.forget();
     }
 
