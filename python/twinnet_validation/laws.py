@@ -11,6 +11,7 @@ from twinnet_validation import (
     fair_queues,
     finite_queue,
     jitter,
+    laws_of_values,
     link_sharing,
     loss,
     loss_limited,
@@ -49,4 +50,5 @@ LAWS: tuple[Law, ...] = (
     tcp_shares.FAIRNESS,
     tcp_shares.RIVALS,
     statements.LAW,
+    laws_of_values.LAW,
 )

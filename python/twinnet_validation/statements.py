@@ -51,6 +51,8 @@ class _Run:
     run: SimpleNamespace
     drawn: float
 
+    is_drawn = True
+
     @property
     def fingerprint(self) -> tuple[int, ...]:
         """No two runs are the same."""
@@ -59,6 +61,10 @@ class _Run:
     def value(self, aggregate: Aggregate) -> float:
         """The drawn value."""
         return self.drawn
+
+    def grain(self, aggregate: Aggregate) -> float | None:
+        """No step of the value is known."""
+        return None
 
     def flow_of(self, aggregate: Aggregate) -> str:
         """One flow."""
@@ -125,7 +131,7 @@ def _blocked(
         for queue, less in (("codel", shift), ("fifo", 0.0)):
             spread = _SPREAD * (1 + place if mixed else 1)
             own = spread * random.standard_normal(repetitions) + (3 * common if seeds else 0.0)
-            found += _runs(10 * _SPREAD * place - less + own, {"queue": queue, "rate": rate}, seeds=seeds)
+            found += _runs(10 * _SPREAD * (1 + place) - less + own, {"queue": queue, "rate": rate}, seeds=seeds)
     return found
 
 
@@ -214,7 +220,8 @@ _KINDS = (
         lambda random, shift: _two(random, 2 * _SPREAD - shift),
         -_SPREAD,
         0.87,
-        0.93,
+        # The wider side varies by 30 %: some of its samples look skewed, and their intervals reach further.
+        0.95,
     ),
     _Kind("a percentile beside a bound, 5 repetitions of 1000 packets", "p99(delay) < bound", _percentiles, -_SPREAD),
     _Kind(
@@ -225,7 +232,7 @@ _KINDS = (
     ),
 )
 _BY_SIGN = (
-    _Kind("equal values, 5 repetitions (sign test)", "mean(delay) < bound", _equal_values, 0.0),
+    _Kind("equal values, 5 repetitions (no bounds)", "mean(delay) < bound", _equal_values, 0.0),
     _Kind("a percentile that is infinite in every other run (sign test)", "p99(delay) < bound", _half_lost, 0.0),
 )
 

@@ -35,7 +35,7 @@ def codel_less_fifo(counts: tuple[int, ...]) -> Any:
             record = {"clock": "virtual", "seed": hash((queue, load, place))}
             run = SimpleNamespace(levels={"queue": queue, "load": load}, record=record)
             given = {"fingerprint": (queue, load, place), "value": lambda _, value=value: value}
-            runs.append(SimpleNamespace(run=run, **given))
+            runs.append(SimpleNamespace(run=run, is_drawn=True, grain=lambda _: None, **given))
     sides = ((1.0, "codel"), (-1.0, "fifo"))
     terms = tuple(Term(factor, Aggregate("mean", "delay", (), None, (("queue", one),))) for factor, one in sides)
     return sum_of_means(terms, runs, 0.95).interval

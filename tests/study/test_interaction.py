@@ -21,9 +21,13 @@ class Run:
         self.run = SimpleNamespace(levels=levels, record={"clock": "virtual", "seed": None})
         self.delay_s = delay_s
         self.fingerprint = (id(self),)
+        self.is_drawn = True
 
     def value(self, aggregate: object) -> float:
         return self.delay_s
+
+    def grain(self, aggregate: object) -> float | None:
+        return None
 
 
 def runs(means_ms: Mapping[tuple[str, str], float], repetitions: int = 4, spread_ms: float = 0.1) -> Any:
@@ -58,17 +62,24 @@ def test_a_difference_at_one_load_alone_is_told_with_both_ends() -> None:
     seen = found(LESS, runs({**ADDED, ("fifo", "low"): 5, ("codel", "high"): 20}))
     assert seen.least[0] == (("load", "high"),) and seen.least[1].estimate == pytest.approx(-0.032)
     assert seen.most[0] == (("load", "low"),) and seen.most[1].estimate == pytest.approx(0, abs=1e-12)
-    assert seen.of_difference and not seen.of_both_signs
+    assert seen.of_difference and (seen.blocks, seen.reversed) == (2, 0)
 
 
-def test_a_difference_that_turns_round_is_of_both_signs() -> None:
-    assert found(LESS, runs({**ADDED, ("codel", "low"): 9})).of_both_signs
+def test_a_difference_that_turns_round_says_in_how_many_blocks() -> None:
+    """Less on the mean of three loads, by far in one of them, and more in the two others."""
+    three = Names({}, {"delay": "s"}, {"queue": list(QUEUES), "load": [*LOADS, "full"]})
+    means = {("codel", "low"): 5, ("fifo", "low"): 4, ("codel", "high"): 50, ("fifo", "high"): 40}
+    given = runs({**means, ("codel", "full"): 100, ("fifo", "full"): 200})
+    for check, reversed_in in ((LESS, 2), (LESS.replace("<", ">"), 1)):
+        seen = interaction(parse_check(check, three)[0], cast(Any, given), 0.95)
+        assert seen is not None and (seen.blocks, seen.reversed) == (3, reversed_in)
 
 
 def test_beside_a_number_the_means_themselves_are_compared() -> None:
     seen = found("mean(delay, queue=codel) < 100 ms", runs(ADDED))
     assert (seen.least[1].estimate, seen.most[1].estimate) == pytest.approx((0.005, 0.05))
-    assert not seen.of_difference and not seen.of_both_signs
+    assert not seen.of_difference and seen.reversed == 0
+    assert found("mean(delay, queue=codel) < 30 ms", runs(ADDED)).reversed == 1
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_intervals_within_machines_hold_the_truth_as_often_as_they_say_and_are_n
 
 
 def test_where_no_machine_had_both_levels_the_comparison_is_welchs():
-    first, second = [1.0, 2.0, 3.0], [4.0, 5.0, 7.0]
+    first, second = [9.0, 10.0, 11.0], [12.0, 13.0, 15.0]
     assert blocked_contrast([first, [-x for x in second]], [["m1"] * 3, ["m2"] * 3], [1, -1]) is None
     interval, test = difference_in_blocks(first, ["m1"] * 3, second, ["m2"] * 3, 0.95)
     assert (interval.method, test.name) == ("Welch", "Welch's t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from twinnet.cli import run as command_line
 from twinnet.cli.twin_command import run_twin
 from twinnet.errors import UsageError
 from twinnet.report.twin_figures import twin_figures
+from twinnet.report.twin_report import twin_record
 from twinnet.study.campaign import Campaign
 from twinnet.study.parting import find_parting
 from twinnet.study.predicate import Names
@@ -21,7 +23,7 @@ from twinnet.study.quantity import parse_quantity
 from twinnet.study.resolution import Study, built_in_studies, load_study, read_study
 from twinnet.study.store import ResultStore
 from twinnet.study.tolerance import Tolerance, parse_tolerance
-from twinnet.study.twin import Twin, TwinResult, study_on
+from twinnet.study.twin import Twin, TwinResult, _difference, _incomplete, _judged, study_on
 from twinnet.yaml_source import parse_yaml
 
 NEAR = "{tolerance: {throughput: 3 % or 100 kbit, egress: 3 %}}"
@@ -228,6 +230,41 @@ def test_the_report_shows_both_clocks_and_can_be_written_again(
     assert (tmp_path / "again" / "twin.html").exists()
 
 
+def with_statements() -> Study:
+    """The built-in study at the size of the demo, which makes claims, with few of them."""
+    return load_study("tcp-udp-queues", {"repetitions": "2"}, "demo")
+
+
+@pytest.mark.parametrize("verdict", ["valid", "doubtful", "invalid"])
+def test_a_twin_answers_on_the_virtual_clock_first_and_says_what_this_machine_adds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str
+) -> None:
+    study, store = with_statements(), ResultStore(tmp_path)
+    assert run_twin(Campaign(study, FluidLab(verdict), store.folder)) == 0
+    told = capsys.readouterr()
+    answer = "With a queue of its own TCP gets"
+    assert told.out.index(answer) < told.out.index("both clocks") and told.out.count(answer) == 1
+    page = (tmp_path / "report" / "twin.html").read_text(encoding="utf-8")
+    assert answer in page and "Statements on both clocks" in page
+    twin = Twin(study, store)
+    record = twin_record(twin)["statements"]
+    on_virtual = {one.statement.id: one.verdict for one in twin.virtual.statements}
+    assert {one["id"]: one["virtual"] for one in record} == on_virtual
+    if verdict == "invalid":
+        assert {one["wall"] for one in record} == {None}
+        assert "No run kept its schedule on this machine" in told.out and "no run can be used" in page
+    else:
+        # The fluid lab gives the same on both clocks.
+        assert {one["id"]: one["wall"] for one in record} == on_virtual
+        assert f"All {len(record)} statements come out alike on both clocks." in told.out
+
+
+def test_a_twin_without_statements_speaks_of_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_twin(Campaign(tiny(2), FluidLab(), ResultStore(tmp_path).folder)) == 0
+    assert "statements come out" not in capsys.readouterr().out
+    assert "Statements on both clocks" not in (tmp_path / "report" / "twin.html").read_text(encoding="utf-8")
+
+
 def test_the_first_figure_of_a_twin_has_every_difference_over_what_is_allowed(tmp_path: Path) -> None:
     study, store = tiny(3, twin='{default: "3 %"}'), ResultStore(tmp_path)
     campaign = Campaign(study, FluidLab(share=tcp_is_slower_on_the_wall_after_a_second), store.folder)
@@ -275,3 +312,20 @@ def test_a_twin_of_real_programs_needs_a_kernel_for_the_virtual_clock(
 def test_the_built_in_study_states_its_tolerances() -> None:
     specification = load_study("tcp-udp-queues").specification
     assert specification.twin.tolerance
+
+
+@pytest.mark.parametrize(
+    ("wall", "missing", "virtual", "why"),
+    [
+        ([1.0, 1.1], ["nothing arrived"], [1.0, 1.1], "1 of 3 runs of the wall clock have no value: nothing arrived"),
+        ([1.0, math.inf, 1.1], [], [1.0, 1.1], "the value of 1 of 3 runs of the wall clock is infinite"),
+        ([1.0, 1.1], [], [1.0, 1.1], ""),
+    ],
+)
+def test_clocks_do_not_agree_by_the_runs_that_did_not_fail(
+    wall: list[float], missing: list[str], virtual: list[float], why: str
+) -> None:
+    incomplete = _incomplete(wall, missing, "the wall clock")
+    assert incomplete == why
+    verdict, said = _judged(wall, virtual, _difference(wall, virtual, 0.95), 10.0, "valid", True, incomplete)
+    assert (verdict, said) == (("cannot tell", why) if why else ("agrees", ""))

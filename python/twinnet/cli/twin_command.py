@@ -14,6 +14,8 @@ from twinnet.cli.shared_options import yes_option
 from twinnet.cli.study_commands import INTERRUPTED, ask_before_long, study_options, tell_on_the_side
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from twinnet.study.campaign import Campaign
     from twinnet.study.runner import Observer
     from twinnet.study.twin import Twin
@@ -45,8 +47,9 @@ def twin(
 
     With --real they are made on the network's physical machines as well; their means are shown beside those of both
     clocks. With --models real programs make the traffic on both clocks, and model hosts are run on the virtual clock
-    too: what differs between the clocks is the machine's then, and the rest the model's. Finished runs are kept, also
-    those that `twinnet run` made. Tolerances are stated in the study's block `twin`. Exit status 1 when a run failed.
+    too: what differs between the clocks is the machine's then, and the rest the model's. What the virtual clock says of
+    the study's question is printed before the runs in real time begin. Finished runs are kept, also those that `twinnet
+    run` made. Tolerances are stated in the study's block `twin`. Exit status 1 when a run failed.
     """
     from twinnet.study.campaign import Campaign
 
@@ -73,16 +76,18 @@ def run_twin(
 ) -> int:
     """Make the runs that `campaign` lacks on both clocks, and on physical machines `with_real`; print the comparison
     and return the exit status."""
-    from rich.console import Console
-
+    from twinnet.report.console import text_console
     from twinnet.report.progress import observer_on
+    from twinnet.report.summary import print_answer
     from twinnet.study.twin import Twin
     from twinnet.study.twin_table import twin_frame
 
-    console = Console(stderr=True, highlight=False)
+    console = text_console(stderr=True)
     ask_before_long(*campaign.twin_expected_s(with_real), yes)
 
     def observing(clock: str) -> AbstractContextManager[Observer]:
+        if clock == "wall" and not as_json:
+            print_answer(campaign.on("virtual").analysis(), _console())
         console.print(f"{clock} clock:")
         return observer_on(console)
 
@@ -105,16 +110,20 @@ def run_twin(
     return 1 if failed else 0
 
 
+def _console() -> Console:
+    from twinnet.report.console import text_console
+
+    return text_console(width=None if sys.stdout.isatty() else 160)
+
+
 def tell_twin(compared: Twin, page: Path | None, as_json: bool) -> None:
     """Print the comparison."""
-    from rich.console import Console
-
     from twinnet.report.twin_report import print_twin, twin_record
 
     if as_json:
         record: dict[str, Any] = {**twin_record(compared), "page": None if page is None else str(page)}
         print_json(record)
         return
-    print_twin(compared, Console(highlight=False, width=None if sys.stdout.isatty() else 160))
+    print_twin(compared, _console())
     if page is not None:
         click.echo(f"\nReport: {page}")

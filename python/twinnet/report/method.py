@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
+from twinnet.results.fidelity import PROMISES
 from twinnet.study.analysis import Analysis
 from twinnet.study.mixes import part_in_words
 from twinnet.study.named_code import own_disciplines
@@ -171,8 +172,11 @@ def _statistics(analysis: Analysis) -> str:
     )
     return (
         f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
-        "t, where repetitions differ; differences between levels are tested by Welch's t test, p-values adjusted for "
-        "all comparisons of the study by Holm's method, their intervals by Bonferroni's; effect sizes are Hedges' g. "
+        "t, where repetitions differ; where positive values are skewed they reach as far as that of a lognormal mean "
+        "(Krishnamoorthy and Mathew 2003). Differences between levels are tested by Welch's t test, by permutations "
+        "where a side is skewed, p-values adjusted for all comparisons of the study by Holm's method, their intervals "
+        "by Bonferroni's; effect sizes are Hedges' g. Equal values of runs that chance has a part in have the spread "
+        "of one step of what is counted. What happens in few runs may be in none of these. "
         "The levels of factors that a statement leaves out are blocks: only what repetitions of the same levels differ "
         "by makes its interval. A statement is supported when the whole confidence interval of the difference of its "
         "two sides lies where it claims, not supported when it lies wholly on the other side, and undecided otherwise. "
@@ -203,7 +207,8 @@ def _fidelity(analysis: Analysis) -> str:
     return (
         "Every run records how late frames were handed over, how far the schedule slipped, which frames were lost "
         "because the machine was too slow, and CPU time taken by others; thresholds make a run valid, doubtful or "
-        "invalid. Invalid runs are left out of all numbers unless asked for."
+        f"invalid. By the default thresholds a valid run promises {PROMISES['valid']}; a doubtful one promises "
+        f"{PROMISES['doubtful']}. Invalid runs are left out of all numbers unless asked for."
     )
 
 

@@ -18,9 +18,11 @@ from twinnet.report.wording import (
     Scale,
     common_scale,
     counted,
+    of_runs,
     value_with_interval,
     worded_effect,
     worded_levels,
+    worded_mean,
     worded_p,
     worded_phase,
     worded_value,
@@ -32,11 +34,13 @@ from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Compared, Comparison
 from twinnet.study.congestion_control import controls_in_words
 from twinnet.study.interaction import interaction
+from twinnet.study.natural_range import clipped, range_of_side
 from twinnet.study.specification import StudySpecification
 from twinnet.study.verdict import ComparisonResult, StatementResult, evaluate_side
 from twinnet.study.virtual_hosts import has_programs
 
 __all__ = [
+    "VERDICT_MARKS",
     "answer",
     "answer_in_words",
     "compared_record",
@@ -45,6 +49,7 @@ __all__ = [
     "fidelity_sentences",
     "machine_sentences",
     "merged_reasons",
+    "print_answer",
     "print_summary",
     "statement_numbers",
     "summary_record",
@@ -59,15 +64,29 @@ CLOCKS = {
 _REAL_ON_VIRTUAL = "virtual (real hosts in a guest kernel)"
 # A number that stands for itself: no part of a name such as s1-eth4.
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
+_ANY = "\0"
+"""Stands for any number; no message has this character."""
 _MOST_PUBLISHED = 16
 """Published figures that the terminal shows; more are in the page and the CSV file."""
-_MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
+_WORST_FIRST = ("not supported", "undecided", "supported")
+_MOST_CHAINS = 6
+"""Lines of a claim in every level that are shown."""
+VERDICT_MARKS = {"supported": ("✓", "green"), "not supported": ("✗", "red"), "undecided": ("?", "yellow")}
+"""The mark and the colour of each verdict."""
 
 
 def answer(analysis: Analysis) -> str:
     """The verdicts in one sentence, and what the reader must know before them: what was not measured or has no
     effect."""
-    return " ".join([_verdicts(analysis), *analysis.silent])
+    return " ".join([_verdicts(analysis), *_not_in_it(analysis), *analysis.silent])
+
+
+def _not_in_it(analysis: Analysis) -> list[str]:
+    """The runs that are in no number: those that failed, and those that are still to be made."""
+    failed, of = len(analysis.failed), f"of {counted(len(analysis.planned), 'run')}"
+    rest = len(analysis.planned) - len(analysis.stored) - failed if analysis.stored else 0
+    said = [f"{failed} {of} failed, and {'is' if failed == 1 else 'are'} in no number."] if failed else []
+    return said + ([f"{rest} {of} {'is' if rest == 1 else 'are'} not made yet."] if rest > 0 else [])
 
 
 def _verdicts(analysis: Analysis) -> str:
@@ -83,7 +102,7 @@ def _verdicts(analysis: Analysis) -> str:
     undecided = all(result.verdict == "undecided" for result in results)
     if undecided and all(len(runs) < 2 for runs in map(analysis.runs_at, analysis.combinations)):
         return f"One repetition judges none of the {len(results)} statements; repeat at least twice (--repeat 2)."
-    counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in _MARKS}
+    counts = {verdict: sum(result.verdict == verdict for result in results) for verdict in VERDICT_MARKS}
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     return f"Of {counted(len(results), 'statement')}: {', '.join(parts)}."
 
@@ -187,7 +206,7 @@ def merged_reasons(reasons: Sequence[str]) -> list[str]:
     """Each kind of reason once: those that differ in their numbers alone are one, with the least and the greatest."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
-        kinds.setdefault(_NUMBER.sub("#", reason), []).append(reason)
+        kinds.setdefault(_NUMBER.sub(_ANY, reason), []).append(reason)
     merged: list[str] = []
     for same in kinds.values():
         numbers = [_NUMBER.findall(reason) for reason in dict.fromkeys(same)]
@@ -201,7 +220,7 @@ def failure_sentences(failures: Mapping[str, str]) -> list[str]:
     """Why runs failed, by their names: each kind of message once, as the first of its runs has it."""
     kinds: dict[str, list[str]] = {}
     for run, message in failures.items():
-        kinds.setdefault(_NUMBER.sub("#", message), []).append(run)
+        kinds.setdefault(_NUMBER.sub(_ANY, message), []).append(run)
     return [
         f"The run {runs[0]} failed: {failures[runs[0]]}"
         if len(runs) == 1
@@ -222,14 +241,29 @@ def _from_least_to_most(numbers: Sequence[str]) -> str:
 
 
 def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:
-    """Return the numbers behind a statement's comparisons, one line for each chain such as `a < b < c`."""
+    """Return the numbers behind a statement's comparisons, one line for each chain such as `a < b < c`.
+
+    Of a claim in every level, those that do not hold come first, and no more than some are shown.
+    """
     chains: list[list[ComparisonResult]] = []
     for one in result.comparisons:
         if chains and chains[-1][-1].comparison.right is one.comparison.left:
             chains[-1].append(one)
         else:
             chains.append([one])
-    return [_chain(analysis, chain) for chain in chains]
+    if not any(chain[0].comparison.under for chain in chains):
+        return [_chain(analysis, chain) for chain in chains]
+    plain = [chain for chain in chains if not chain[0].comparison.under]
+    every = [chain for chain in chains if chain[0].comparison.under]
+    every.sort(key=lambda chain: min(_WORST_FIRST.index(one.verdict) for one in chain))
+    left = len(every) - _MOST_CHAINS
+    held = sum(all(one.verdict == "supported" for one in chain) for chain in every)
+    return [
+        *(_chain(analysis, chain) for chain in plain),
+        f"supported in {held} of {len(every)}",
+        *(f"{chain[0].comparison.under}: {_chain(analysis, chain)}" for chain in every[:_MOST_CHAINS]),
+        *([f"and {left} more"] if left > 0 else []),
+    ]
 
 
 def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
@@ -239,9 +273,12 @@ def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     unit = analysis.unit_of((*first.comparison.left, *first.comparison.right))
     sides = [first.left, *(one.right for one in chain)]
     scale = common_scale((side.estimate for side in sides), unit)
-    text = value_with_interval(first.left, unit, scale, with_unit=False)
+    measured = analysis.specification.measurements
+    left = clipped(first.left, range_of_side(first.comparison.left, measured))
+    text = value_with_interval(left, unit, scale, with_unit=False)
     for one in chain:
-        text += f" {one.comparison.operator} {value_with_interval(one.right, unit, scale, with_unit=False)}"
+        right = clipped(one.right, range_of_side(one.comparison.right, measured))
+        text += f" {one.comparison.operator} {value_with_interval(right, unit, scale, with_unit=False)}"
     if first.comparison.operator == "=":
         within = first.comparison.text.rpartition("within")[2].strip()
         text += f" within {within}: difference {value_with_interval(first.difference, unit, scale, with_unit=False)}"
@@ -262,12 +299,19 @@ def _across(analysis: Analysis, one: ComparisonResult, unit: str, scale: Scale) 
         for cell, value in (found.least, found.most)
     ]
     what = "the difference" if found.of_difference else "it"
-    signs = ", of both signs" if found.of_both_signs else ""
-    return [f"{what} is not the same under all levels: {' to '.join(ends)}{signs}"]
+    said = f"{what} is not the same under all levels: {' to '.join(ends)}"
+    if not 0 < found.reversed < found.blocks:
+        return [said]
+    factors = ", ".join(name for name, _ in found.least[0])
+    return [
+        f"on the mean of {found.blocks} combinations of levels, and reversed in {found.reversed} of them",
+        said,
+        f"to claim it of each, write 'in every {factors}'",
+    ]
 
 
-def print_summary(analysis: Analysis, console: Console) -> None:
-    """Print the whole answer; the reader need not open the page."""
+def print_answer(analysis: Analysis, console: Console) -> None:
+    """Print the question, the answer and the verdicts on the statements."""
     console.print()
     console.print(Text(analysis.specification.title, style="bold"))
     console.print(Text(analysis.specification.question, style="italic"))
@@ -279,6 +323,11 @@ def print_summary(analysis: Analysis, console: Console) -> None:
     if analysis.statements and analysis.used:
         console.print()
         console.print(_statements(analysis))
+
+
+def print_summary(analysis: Analysis, console: Console) -> None:
+    """Print the whole answer; the reader need not open the page."""
+    print_answer(analysis, console)
     for name in analysis.specification.measurements:
         table = _means(analysis, name)
         if table is not None:
@@ -317,7 +366,7 @@ def _statements(analysis: Analysis) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for result in analysis.statements:
-        mark, colour = _MARKS[result.verdict]
+        mark, colour = VERDICT_MARKS[result.verdict]
         numbers = [Text(line, style="dim") for line in statement_numbers(analysis, result)]
         table.add_row(Text(f"{mark} {result.verdict}", style=colour), Group(Text(result.statement.text), *numbers))
     return table
@@ -344,12 +393,7 @@ def _means(analysis: Analysis, name: str) -> Group | None:
     for one in means:
         rows.setdefault((worded_levels(one.levels), worded_phase(one.phase)), {})[one.label] = one
     for (levels, phase), cells in rows.items():
-        shown = [
-            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
-            if label in cells
-            else ""
-            for label in labels
-        ]
+        shown = [worded_mean(cells[label], scale, with_unit=False) if label in cells else "" for label in labels]
         table.add_row(levels, phase, *shown)
     return Group(caption, table)
 
@@ -389,7 +433,8 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
                 "low": _finite(one.interval.low),
                 "high": _finite(one.interval.high),
                 "repetitions": len(one.samples),
-                "shown": worded_value(one.interval.estimate, one.unit),
+                "missing": dict(one.missing),
+                "shown": worded_value(one.interval.estimate, one.unit) + of_runs(one),
             }
             for one in analysis.means
         ],
@@ -411,8 +456,8 @@ def compared_rows(found: Comparison) -> list[list[str]]:
                 f"{one.first.measurement}, {one.first.label}",
                 worded_levels(one.first.levels),
                 worded_phase(one.first.phase),
-                value_with_interval(one.first.interval, unit, scale),
-                value_with_interval(one.second.interval, unit, scale),
+                worded_mean(one.first, scale),
+                worded_mean(one.second, scale),
                 value_with_interval(one.difference, unit, scale),
                 f"{len(one.first.samples)}, {len(one.second.samples)}",
                 _tested(one),
@@ -428,6 +473,10 @@ def compared_rows(found: Comparison) -> list[list[str]]:
 def _tested(one: Compared) -> str:
     if one.adjusted_p is not None:
         return worded_p(one.adjusted_p)
+    if one.first.missing or one.second.missing:
+        return "not all runs have a value"
+    if not all(map(math.isfinite, (*one.first.samples, *one.second.samples))):
+        return "some values are infinite"
     alone = min(len(one.first.samples), len(one.second.samples)) < 2
     return "one repetition" if alone else "repetitions do not differ"
 
@@ -448,6 +497,9 @@ def compared_record(found: Comparison) -> dict[str, object]:
                 "unit": one.first.unit,
                 "first": _finite(one.first.interval.estimate),
                 "second": _finite(one.second.interval.estimate),
+                "shown": [
+                    worded_value(side.interval.estimate, side.unit) + of_runs(side) for side in (one.first, one.second)
+                ],
                 "difference": _finite(one.difference.estimate),
                 "low": _finite(one.difference.low),
                 "high": _finite(one.difference.high),

@@ -23,12 +23,14 @@ from twinnet.report.reference_section import (
     reference_record,
     reference_view,
 )
+from twinnet.report.summary import VERDICT_MARKS, answer_in_words, merged_reasons, statement_numbers
 from twinnet.report.twin_figures import twin_figures
 from twinnet.report.view import Cell
 from twinnet.report.view import Table as PageTable
 from twinnet.report.wording import (
     Scale,
     common_scale,
+    counted,
     value_with_interval,
     worded_levels,
     worded_phase,
@@ -40,12 +42,14 @@ from twinnet.study.congestion_control import controls_in_words
 from twinnet.study.store import StoreError
 from twinnet.study.twin import Twin, TwinResult
 from twinnet.study.twin_table import twin_frame
+from twinnet.study.verdict import StatementResult
 from twinnet.study.virtual_hosts import has_programs
 
 __all__ = ["print_twin", "twin_answer", "twin_record", "write_twin_report"]
 
 _MARKS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "cannot tell": ("?", "yellow")}
 _MOST_APART = 6
+_MOST_REASONS = 4
 _DIFFERENCE = "difference [interval]"
 _OF_MODEL = "virtual - models"
 _HEAD = ("", "metric", "levels", "time", "wall", "virtual", _DIFFERENCE, "allowed", "KS")
@@ -61,9 +65,33 @@ def twin_answer(twin: Twin) -> str:
     return f"Of {total} comparisons between the clocks: {', '.join(parts)}."
 
 
+def _on_both(twin: Twin) -> list[tuple[StatementResult, StatementResult | None]]:
+    """Each statement as the virtual clock decides it, and as this machine does in real time, where runs there can be
+    used."""
+    here = {one.statement.id: one for one in twin.here.statements} if twin.here.used else {}
+    if not twin.virtual.used:
+        return []
+    return [(one, here.get(one.statement.id)) for one in twin.virtual.statements]
+
+
+def statements_sentence(twin: Twin) -> str:
+    """Say how many statements come out alike on both clocks; empty where the study makes none."""
+    both = _on_both(twin)
+    if not both:
+        return ""
+    if not twin.here.used:
+        return "No run kept its schedule on this machine, so it decides no statement."
+    same = sum(here is not None and here.verdict == virtual.verdict for virtual, here in both)
+    if same == len(both):
+        return f"All {len(both)} statements come out alike on both clocks."
+    return f"{same} of {len(both)} statements come out alike on both clocks."
+
+
 def _sentences(twin: Twin) -> list[str]:
     """Explain how to read the comparison."""
-    found = [_runs_sentence("wall", twin.wall), _runs_sentence("virtual", twin.virtual)]
+    said = statements_sentence(twin)
+    found = [said] if said else []
+    found += [_runs_sentence("wall", twin.wall), *_trust(twin.wall), _runs_sentence("virtual", twin.virtual)]
     found += [_runs_sentence("real", twin.real)] if twin.real.used else []
     found += _whose(twin)
     control = controls_in_words(twin.study)
@@ -104,6 +132,20 @@ def _with_models(twin: Twin) -> bool:
 def _runs_sentence(clock: str, analysis: Analysis) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in analysis.verdict_counts.items() if count) or "none"
     return f"Runs on the {clock} clock: {counts}."
+
+
+def _trust(analysis: Analysis) -> list[str]:
+    """Why runs are not valid: how far what this machine did can be trusted."""
+    reasons = merged_reasons(
+        [
+            reason
+            for run in analysis.stored.values()
+            if run.verdict != "valid"
+            for reason in run.record["fidelity"]["reasons"]
+        ]
+    )
+    more = [f"{counted(len(reasons) - _MOST_REASONS, 'more reason')}."] if len(reasons) > _MOST_REASONS else []
+    return [f"{reason}." for reason in reasons[:_MOST_REASONS]] + more
 
 
 def _head(twin: Twin) -> tuple[str, ...]:
@@ -182,6 +224,9 @@ def print_twin(twin: Twin, console: Console) -> None:
     reference = compare_with_reference(twin.wall)
     for sentence in closeness_sentences(reference) if reference is not None else ():
         console.print(Text(sentence))
+    if both := _on_both(twin):
+        console.print()
+        console.print(_statements(both))
     console.print()
     console.print(rows)
     whys = Counter(f"{one.verdict}: {one.why}" for one in twin.results if one.why)
@@ -198,12 +243,59 @@ def print_twin(twin: Twin, console: Console) -> None:
         console.print(Text(f"{len(apart) - _MOST_APART} more are apart in time; the page and --json say where."))
 
 
+def _statements(both: Sequence[tuple[StatementResult, StatementResult | None]]) -> Table:
+    """The verdicts of both clocks beside each statement."""
+    table = Table("virtual clock", "this machine", "", box=None, pad_edge=False, header_style="dim")
+    for virtual, here in both:
+        table.add_row(*(_verdict(one) for one in (virtual, here)), Text(virtual.statement.text))
+    return table
+
+
+def _verdict(result: StatementResult | None) -> Text:
+    if result is None:
+        return Text("no run")
+    mark, colour = VERDICT_MARKS[result.verdict]
+    return Text(f"{mark} {result.verdict}", style=colour)
+
+
+def _statements_view(twin: Twin) -> list[dict[str, Any]]:
+    """The verdicts and numbers of both clocks, for the page."""
+    return [
+        {
+            "text": virtual.statement.text,
+            "source": virtual.statement.source,
+            "sides": [
+                {
+                    "clock": clock,
+                    "verdict": one.verdict if one is not None else "undecided",
+                    "mark": VERDICT_MARKS[one.verdict][0] if one is not None else "?",
+                    "numbers": statement_numbers(analysis, one) if one is not None else ["no run can be used"],
+                }
+                for clock, analysis, one in (
+                    ("virtual clock", twin.virtual, virtual),
+                    ("this machine", twin.here, here),
+                )
+            ],
+        }
+        for virtual, here in _on_both(twin)
+    ]
+
+
 def twin_record(twin: Twin) -> dict[str, Any]:
     """The comparison as `--json` prints it: the rows of the table `twin`."""
     return {
         "study": twin.study.name,
         "results": str(twin.store.folder),
         "answer": twin_answer(twin),
+        "answer_of_virtual_clock": answer_in_words(twin.virtual),
+        "statements": [
+            {
+                "id": virtual.statement.id,
+                "virtual": virtual.verdict,
+                "wall": here.verdict if here is not None else None,
+            }
+            for virtual, here in _on_both(twin)
+        ],
         "counts": twin.counts(),
         "model_counts": twin.model_counts() if _with_models(twin) else None,
         "runs": {
@@ -291,6 +383,8 @@ def _page(twin: Twin, figures: Sequence[Figure], reference: ReferenceTable | Non
         views,
         title=f"{twin.study.specification.title}: both clocks",
         question=twin.study.specification.question,
+        words=answer_in_words(twin.virtual),
+        statements=_statements_view(twin),
         answer=twin_answer(twin),
         trust=_sentences(twin),
         networks=network_pictures(twin.study),

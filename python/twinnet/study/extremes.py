@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinnet.stats import Interval, alike, t_interval
+from twinnet.stats import Interval, alike, t_quantile
 from twinnet.study.contrast import (
     ONE_REPETITION,
     Cell,
@@ -23,9 +23,13 @@ from twinnet.study.contrast import (
     cell_of,
     chosen_runs,
     equal_values_decide,
+    grain_in,
     is_exact,
+    no_step_known,
+    values_of,
 )
 from twinnet.study.predicate import Aggregate
+from twinnet.study.skew import stretch_of
 from twinnet.study.value_functions import NORMALITY
 
 if TYPE_CHECKING:
@@ -66,36 +70,57 @@ def extreme(aggregate: Aggregate, runs: Sequence[RunTables], confidence: float) 
     for run in chosen:
         cells.setdefault(cell_of(run), []).append(run)
     largest = aggregate.function != "min"
-    values = [run.value(aggregate) for run in chosen]
+    values = values_of(aggregate, chosen)
     place = int(np.argmax(values) if largest else np.argmin(values))
     of_cells = [[run.value(aggregate) for run in own] for own in cells.values()]
-    exact = [alike(seen) and is_exact(own) for seen, own in zip(of_cells, cells.values(), strict=True)]
+    exact = [_same(seen) and is_exact(own) for seen, own in zip(of_cells, cells.values(), strict=True)]
     varying = exact.count(False)
-    bounds = [_bounds(seen, same, varying, confidence) for seen, same in zip(of_cells, exact, strict=True)]
+    grains = [_grain(aggregate, own) for own in cells.values()]
+    bounds = [_bounds(*one, varying, confidence) for one in zip(of_cells, grains, exact, strict=True)]
     if any(math.isnan(one.low) for one in bounds):
         low = high = math.nan
     elif largest:
         low, high = max(one.low_corrected for one in bounds), max(one.high for one in bounds)
     else:
         low, high = min(one.low for one in bounds), min(one.high_corrected for one in bounds)
-    why = next((one.why for one in bounds if one.why), "repetitions do not differ" if not varying else "")
+    why = next((one.why for one in bounds if one.why), "exact: repetitions do not differ" if not varying else "")
     interval = Interval(values[place], low, high, confidence, "extreme")
     return Evaluated(interval, len(chosen), why, _unit(aggregate, chosen, place))
 
 
-def _bounds(values: Sequence[float], exact: bool, varying: int, confidence: float) -> _Bounds:
+def _grain(aggregate: Aggregate, runs: Sequence[RunTables]) -> float | None:
+    grains = [grain_in(run, aggregate) for run in runs]
+    return max(one for one in grains if one is not None) if None not in grains else None
+
+
+def _bounds(values: Sequence[float], grain: float | None, exact: bool, varying: int, confidence: float) -> _Bounds:
     if exact:
         return _Bounds(values[0], values[0], values[0], values[0])
+    nothing = _Bounds(math.nan, math.nan, math.nan, math.nan)
     if len(values) < 2:
-        return _Bounds(math.nan, math.nan, math.nan, math.nan, ONE_REPETITION)
-    if alike(values):
-        said = f"all {len(values)} runs of a combination gave the same value"
-        if equal_values_decide(len(values), confidence):
+        return replace(nothing, why=ONE_REPETITION)
+    if not np.isfinite(values).all():
+        infinite = sum(map(math.isinf, values))
+        said = f"infinite in {infinite} of {len(values)} runs of a combination of levels"
+        if _same(values) and equal_values_decide(len(values), confidence):
             return _Bounds(values[0], values[0], values[0], values[0], said)
-        return _Bounds(math.nan, math.nan, math.nan, math.nan, f"{said}; more repetitions may decide")
-    whole = t_interval(values, confidence)
-    corrected = t_interval(values, 1 - (1 - confidence) / varying)
-    return _Bounds(whole.low, whole.high, corrected.low, corrected.high)
+        return replace(nothing, why=said)
+    if grain is None and alike(values):
+        return replace(nothing, why=no_step_known(len(values), confidence))
+    mean, spread = float(np.mean(values)), (grain or 0.0) if alike(values) else float(np.std(values, ddof=1))
+    ends: list[float] = []
+    for level in (confidence, 1 - (1 - confidence) / varying):
+        half = t_quantile(level, len(values) - 1) * spread / math.sqrt(len(values))
+        stretch = stretch_of(values, level, grain)
+        ends += [mean - stretch.below * half, mean + stretch.above * half]
+    said = f"all {len(values)} runs of a combination gave the same value, to a step of what is counted"
+    low, high, low_corrected, high_corrected = ends
+    return _Bounds(low, high, low_corrected, high_corrected, said if alike(values) else "")
+
+
+def _same(values: Sequence[float]) -> bool:
+    """True if `values` do not differ; infinite ones are the same, too."""
+    return len(set(values)) == 1 or (bool(np.isfinite(values).all()) and alike(values))
 
 
 def _unit(aggregate: Aggregate, chosen: Sequence[RunTables], place: int) -> str:

@@ -11,6 +11,7 @@ from twinnet.stats import Interval
 from twinnet.study.contrast import Cell, cell_of, sum_of_means
 from twinnet.study.extremes import is_extreme
 from twinnet.study.predicate import Comparison, Term
+from twinnet.study.verdict import compare
 
 if TYPE_CHECKING:
     from twinnet.study.run_quantities import RunTables
@@ -29,16 +30,17 @@ class Interaction:
         combinations hold at once (Bonferroni).
     of_difference
         True if it is that of the two sides; else the left side, beside a number.
+    blocks
+        How many combinations there are.
+    reversed
+        In how many of them what is claimed does not hold.
     """
 
     least: tuple[Cell, Interval]
     most: tuple[Cell, Interval]
     of_difference: bool
-
-    @property
-    def of_both_signs(self) -> bool:
-        """True if a difference is below zero at one end and above it at the other."""
-        return self.of_difference and self.least[1].high < 0 < self.most[1].low
+    blocks: int
+    reversed: int
 
 
 def interaction(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> Interaction | None:
@@ -73,4 +75,5 @@ def interaction(comparison: Comparison, runs: Sequence[RunTables], confidence: f
     if len(found) < 2 or any(map(math.isnan, lows)) or not min(highs) < max(lows):
         return None
     ends = sorted(found, key=lambda one: one[1].estimate)
-    return Interaction(ends[0], ends[-1], of_difference)
+    denied = sum(compare(comparison, own, level).verdict == "not supported" for own in blocks.values())
+    return Interaction(ends[0], ends[-1], of_difference, len(found), denied)

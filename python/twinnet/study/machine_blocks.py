@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from twinnet.stats import Interval, TestResult, alike, blocked_contrast, t_interval, welch_interval, welch_t_test
+from twinnet.stats import Interval, TestResult, alike, blocked_contrast
 from twinnet.study.machine import machine_of
+from twinnet.study.skew import difference_interval, mean_interval
 
 __all__ = ["apart", "block_of", "confounded_levels", "difference_in_blocks", "mean_of_repetitions", "together"]
 
@@ -25,11 +26,13 @@ def block_of(record: Mapping[str, Any]) -> str:
 
 
 def mean_of_repetitions(samples: Sequence[float], level: float) -> Interval:
-    """The mean with Student's interval; without bounds for one repetition, for several that do not differ, and where
-    one is infinite."""
+    """The mean with Student's interval, wider where values are skewed; without bounds for one repetition, for several
+    that do not differ, and where one is infinite; NaN where none has a value."""
+    if not len(samples):
+        return Interval(math.nan, math.nan, math.nan, level, "missing")
     if not np.isfinite(samples).all() or alike(samples):
         return Interval(float(np.mean(samples)), math.nan, math.nan, level, "exact")
-    return t_interval(samples, level)
+    return mean_interval(samples, level)
 
 
 def difference_in_blocks(
@@ -42,8 +45,9 @@ def difference_in_blocks(
     """The difference of two means, first minus second, with its test.
 
     Where the runs are of several machines, and some machine has runs of both sides, what machines differ in is taken
-    out (`stats.blocked_contrast`). Otherwise this is Welch's. A side with a single value gives no test, and an interval
-    without bounds; so do two sides whose values do not differ, for these are no samples, and infinite values.
+    out (`stats.blocked_contrast`). Otherwise this is Welch's, wider and with a test by permutations where a side is
+    skewed. A side with a single value gives no test, and an interval without bounds; so do two sides whose values do
+    not differ, for these are no samples, and infinite values.
     """
     if not np.isfinite([*first, *second]).all():
         sides = float(np.mean(first)), float(np.mean(second))
@@ -57,7 +61,7 @@ def difference_in_blocks(
         found = blocked_contrast([first, turned], [first_blocks, second_blocks], [1.0, -1.0], level)
         if found is not None:
             return found
-    return welch_interval(first, second, level), welch_t_test(first, second)
+    return difference_interval(first, second, level)
 
 
 def together(

@@ -1,6 +1,8 @@
 """The small language of statements: linear comparisons of measured quantities. It is parsed, never executed.
 
-    check    := (side (("<" | ">" | "<=" | ">=") side)+ | side "=" side "within" margin) ("and" check)*
+    check    := claim ("and" claim)*
+    claim    := (side (("<" | ">" | "<=" | ">=") side)+ | side "=" side "within" margin) every?
+    every    := "in" "every" FACTOR ("," FACTOR)*
     margin   := NUMBER "%" | side                a share of the right side, or an amount
     side     := term (("+" | "-") term)*
     term     := factor ("*" factor)*            at most one of the factors is an aggregate
@@ -13,16 +15,18 @@
 Functions are `mean`, `std` (standard deviation), `median` and percentiles such as `p99`, and the `share` that keeps a
 bound, of what is measured within one run, of which the mean over runs is compared; `min` and `max` over everything:
 packets, flows, runs and the levels that are left out; and `normality`, the greatest p-value of the Anderson-Darling
-test in any run. Only like is added and compared: a time with a time, a rate with a rate. A bare number or a percentage
-fits where the measurement has no unit in a file (a share, a count, dB); zero fits everywhere.
+test in any run. A claim `in every` factor is one under each of its levels. Only like is added and compared: a time with
+a time, a rate with a rate. A bare number or a percentage fits where the measurement has no unit in a file (a share, a
+count, dB); zero fits everywhere.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from twinnet.errors import did_you_mean
@@ -50,6 +54,7 @@ Operator = Literal["<", ">", "<=", ">=", "="]
 SHARE_UNIT = "1"
 FILTERS = ("protocol", "flow", "port", "from")
 LONGEST_CHECK = 2000
+MOST_COMPARISONS = 400
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?)(?:\s*(?:[A-Za-zµ]+(?:/s)?))?)|(?P<word>[A-Za-z_][A-Za-z0-9_.-]*)"
@@ -104,13 +109,15 @@ Side = tuple[Term, ...]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Left side, operator, right side; for `=` the difference that counts as none."""
+    """Left side, operator, right side; for `=` the difference that counts as none; the levels that it is `under`, where
+    it stands for one of a claim `in every` factor."""
 
     left: Side
     operator: Operator
     right: Side
     text: str
     margin: Side = ()
+    under: str = ""
 
 
 Check = tuple[Comparison, ...]
@@ -118,11 +125,13 @@ Check = tuple[Comparison, ...]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that a check may use: parameters, measurements with the unit of their values, factors with levels."""
+    """The names that a check may use: parameters, measurements with the unit of their values, factors with levels, and
+    of factors of which not all levels are run, those that are."""
 
     parameters: Mapping[str, Quantity]
     measurements: Mapping[str, str]
     factors: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    levels_run: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
 
 def is_under(levels: Mapping[str, str], named: Mapping[str, str]) -> bool:
@@ -169,6 +178,25 @@ def unit_of_side(text: str, names: Names) -> str:
     return _Parser(text, names).measured_side().unit
 
 
+def _under(claim: Sequence[Comparison], levels: Mapping[str, str]) -> list[Comparison]:
+    """The comparisons of `claim`, of runs under `levels` alone; sides that two of them share stay one."""
+    made: dict[int, Side] = {}
+
+    def limited(term: Term) -> Term:
+        if term.aggregate is None:
+            return term
+        named = tuple(sorted([*term.aggregate.levels, *levels.items()]))
+        return replace(term, aggregate=replace(term.aggregate, levels=named))
+
+    def side(given: Side) -> Side:
+        return made.setdefault(id(given), tuple(map(limited, given)))
+
+    named = ", ".join(f"{name}={level}" for name, level in levels.items())
+    return [
+        replace(one, left=side(one.left), right=side(one.right), margin=side(one.margin), under=named) for one in claim
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Measured:
     """A part of a check with the unit of its value, the place where it begins and its text."""
@@ -206,7 +234,7 @@ class _Parser:
             kind = found.lastgroup
             number = found.group(kind).split()
             # "3 and" is a number and a word, not a quantity with the unit "and".
-            if kind == "number" and len(number) == 2 and number[1] in ("and", "within"):
+            if kind == "number" and len(number) == 2 and number[1] in ("and", "within", "in"):
                 end = found.start(kind) + len(number[0])
                 self.tokens.append(_Token(kind, number[0], found.start(kind), end))
                 position = end
@@ -215,10 +243,42 @@ class _Parser:
             position = found.end()
 
     def check(self) -> Check:
-        comparisons = self._chain()
+        comparisons = self._claim()
         while self._take("and"):
-            comparisons += self._chain()
+            comparisons += self._claim()
         return tuple(comparisons)
+
+    def _claim(self) -> list[Comparison]:
+        """A chain, or one under each combination of the levels of the factors that it is `in every` one of."""
+        begin = self._position()
+        claim = self._chain()
+        if not self._take("in"):
+            return claim
+        if not self._take("every"):
+            raise self._expected("'every' and a factor")
+        factors: list[str] = []
+        while not factors or self._take(","):
+            factor = self._word("a factor")
+            if factor.text not in self.names.factors:
+                raise self._unknown("factor", factor, self.names.factors)
+            if factor.text in factors:
+                raise ValueError(f"column {factor.start + 1} of {self.text!r}: {factor.text} is named twice")
+            factors.append(factor.text)
+        blocks = list(itertools.product(*({**self.names.factors, **self.names.levels_run}[name] for name in factors)))
+        if len(blocks) * len(claim) > MOST_COMPARISONS:
+            said = f"{len(blocks)} combinations of levels of {', '.join(factors)}; at most {MOST_COMPARISONS}"
+            raise ValueError(f"column {begin + 1} of {self.text!r}: {said}")
+        for one in claim:
+            terms = [*one.left, *one.right, *one.margin]
+            aggregates = [term.aggregate for term in terms if term.aggregate is not None]
+            if not aggregates:
+                raise ValueError(f"column {begin + 1} of {self.text!r}: nothing in it is measured in any {factors[0]}")
+            for name in factors:
+                level = next((dict(of.levels)[name] for of in aggregates if name in dict(of.levels)), None)
+                if level is not None:
+                    said = f"it speaks of {name}={level} and of every {name}: leave one of them out"
+                    raise ValueError(f"column {begin + 1} of {self.text!r}: {said}")
+        return [one for block in blocks for one in _under(claim, dict(zip(factors, block, strict=True)))]
 
     def _chain(self) -> list[Comparison]:
         begin = self._position()
@@ -251,6 +311,8 @@ class _Parser:
         if self._take("%"):
             self._check_share(margin, right, start)
             share = margin.terms[0].factor / 100
+            if all(term.aggregate is None for term in right.terms) and sum(term.factor for term in right.terms) < 0:
+                share = -share
             terms = tuple(Term(share * term.factor, term.aggregate) for term in right.terms)
         else:
             self.need_like(margin, right)

@@ -112,7 +112,7 @@ class Study:
         """The names that a check of this study may use."""
         factors = {name: tuple(factor.levels) for name, factor in self.specification.factors.items()}
         units = {name: one.unit for name, one in self.specification.measurements.items()}
-        return Names(self.parameters, units, factors)
+        return Names(self.parameters, units, factors, self.specification.levels_run())
 
     def checks(self) -> dict[str, Check]:
         """The check of each statement, by the statement's id."""

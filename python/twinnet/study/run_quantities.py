@@ -18,13 +18,14 @@ import polars as pl
 
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
+from twinnet.study.grain import FRAME_BYTES, SHARES_OF_COUNTS, RunModel
 from twinnet.study.kept_tables import Filters, KeptTables
 from twinnet.study.measured_quantity import DistributionColumn
 from twinnet.study.own_metric import OwnMetric, RunData
 from twinnet.study.predicate import Aggregate, aggregate_of
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
-from twinnet.study.value_functions import needs_values, value_of
+from twinnet.study.value_functions import NORMALITY, needs_values, value_of
 from twinnet.study.window import is_span, warm_up_length
 from twinnet.study.windowed import in_intervals, samples_within, sent_within, whole_intervals
 
@@ -34,6 +35,16 @@ Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
+_STEP_OF_P = 1e-3
+"""How exact the p-value of the Anderson-Darling test is, which is by a fitted formula."""
+_COUNTED_IN_FLOWS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "loss": ("lost_packets", "packets", ("lost_packets",)),
+    "reordering": ("reordered_packets", "packets", ()),
+    "duplicates": ("duplicate_packets", "packets", ("duplicate_packets",)),
+    "frame_loss": ("frames_complete", "frames_complete", ("frames_damaged", "frames_lost")),
+}
+"""Of shares of what flows count: the column that flows have that count it, what makes the whole, and what receivers add
+to it."""
 FINEST_SAMPLE_PS = 50_000_000_000
 """Bytes are counted in quarters of the shortest interval, if those are so long."""
 
@@ -53,6 +64,8 @@ class RunTables:
         Where tables are kept; without it those of this run are.
     own
         The study's own metrics, by the names of the measurements that are of them.
+    model
+        What the study's file says of runs under these levels; without it nothing is known of chance.
     """
 
     def __init__(
@@ -62,13 +75,16 @@ class RunTables:
         end_s: float,
         kept: KeptTables | None = None,
         own: Mapping[str, OwnMetric] | None = None,
+        model: RunModel | None = None,
     ) -> None:
         self.run = run
         self.measurements = measurements
         self.end_s = end_s
         self._kept = kept or KeptTables()
         self._own_metrics = own or {}
+        self._model = model
         self._values: dict[Aggregate, float | LookupError] = {}
+        self._grains: dict[Aggregate, float | None] = {}
         self._rates: dict[tuple[str, Filters, float], tuple[Vector, Vector] | LookupError] = {}
         self._labels: dict[str, frozenset[str]] = {}
 
@@ -77,6 +93,65 @@ class RunTables:
         """A hash of what was counted in this run, to tell whether repetitions differ; of this process only."""
         tables = (self.flows, self.intervals, self.port_samples, self.packets)
         return tuple(hash((one.height, *one.hash_rows(seed=1).to_list())) for one in tables)
+
+    @property
+    def is_drawn(self) -> bool:
+        """True unless the study's file shows that chance has no part in this run, but for which of two frames goes
+        first that arrive at one moment."""
+        return self._model is None or self._model.is_drawn
+
+    def grain(self, aggregate: Aggregate) -> float | None:
+        """The least step by which what was counted changes the value of `aggregate`, in its unit.
+
+        `None` where no step is known: of own metrics, indices, estimates and the quality of video.
+        """
+        key = replace(aggregate, levels=())
+        if key not in self._grains:
+            self._grains[key] = self._grain(key)
+        return self._grains[key]
+
+    def _grain(self, aggregate: Aggregate) -> float | None:
+        measurement = self.measurements[aggregate.measurement]
+        if aggregate.function == NORMALITY:
+            return _STEP_OF_P
+        if measurement.is_own:
+            return None
+        if aggregate.bound is not None or measurement.of in SHARES_OF_COUNTS:
+            return 1 / self._counted(aggregate)
+        if measurement.unit == "s":
+            return None if self._model is None else self._model.frame_s
+        if measurement.unit == "packets":
+            return 1 / self._counted(aggregate) if aggregate.function == "mean" else 1.0
+        if measurement.unit == "B":
+            return FRAME_BYTES / (self._counted(aggregate) if aggregate.function == "mean" else 1)
+        begin_s, end_s = self.window_s(aggregate) or (0.0, self.end_s)
+        length_s = min(end_s, self.end_s) - begin_s
+        if measurement.is_series:
+            whole = aggregate.function == "mean" or not measurement.interval_ps
+            return FRAME_BYTES * 8 / (length_s if whole else (measurement.interval_ps or 0) / _PS_PER_SECOND)
+        return 1 / length_s if measurement.of == "packet_rate" and length_s > 0 else None
+
+    def _counted(self, aggregate: Aggregate) -> int:
+        """How many datagrams, intervals, looks or flows the value of `aggregate` is of: at least 1."""
+        measurement, window_s = self.measurements[aggregate.measurement], self.window_s(aggregate)
+        quantity = measurement.quantity
+        if measurement.is_series:
+            window_s = window_s or (0.0, self.end_s)
+            return self._interval_rates(aggregate.measurement, measurement, aggregate.filters, window_s)[1].size
+        if quantity.window == "samples":
+            rows = self._looks(aggregate, measurement, window_s)
+            return max(1, rows.height if quantity.share_of is None else quantity.share_of(rows)[1])
+        if quantity.window == "packets" and (aggregate.bound is not None or window_s is not None):
+            sent = self._datagrams(aggregate)
+            return max(1, (sent if window_s is None else sent_within(sent, window_s)).height)
+        rows = self._selected(self.flows, aggregate)
+        if aggregate.bound is not None or measurement.unit in ("packets", "B"):
+            return max(1, rows.height)
+        told, everywhere, received = _COUNTED_IN_FLOWS[measurement.of]
+        counted = rows.filter(pl.col(told).is_not_null())
+        # Who sends and hears the answer counts what it sent; who receives, what arrived.
+        there = counted.filter(pl.col("role") != "source")
+        return max(1, int(counted[everywhere].sum()) + sum(int(there[name].sum()) for name in received))
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -187,8 +262,7 @@ class RunTables:
         if not needs_values(aggregate.function, aggregate.bound):
             return quantity.value(rows, aggregate.function)
         if quantity.each is not None:
-            lost = quantity.unfinished(rows) if quantity.unfinished is not None else 0
-            return value_of(aggregate.function, aggregate.bound, quantity.each(rows), lost)
+            return value_of(aggregate.function, aggregate.bound, quantity.each(rows))
         if quantity.column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
         if not measurement.is_of_packets:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from twinnet.stats import Interval, TestResult, kolmogorov_smirnov, welch_interval
+from twinnet.stats import Interval, TestResult, alike, kolmogorov_smirnov, t_quantile, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.bodies import of_models
+from twinnet.study.contrast import grain_in, is_exact, no_step_known
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.run_quantities import RunTables
+from twinnet.study.skew import difference_interval
 from twinnet.study.store import ResultStore
 from twinnet.study.tolerance import Tolerance, Tolerances
 
@@ -95,6 +97,8 @@ class Twin:
     ----------
     wall, virtual
         The study on each clock; invalid runs are in, for the twin is to show them.
+    here
+        The study on the wall clock, of runs that are not invalid: what it says of its statements.
     real
         The study on physical machines: means that stand beside those of both clocks, where the store has such runs.
     models
@@ -109,6 +113,7 @@ class Twin:
         self.models: Analysis | None = None if modelled is None else Analysis(modelled, store, with_invalid=True)
         self.study: Study = self.wall.study
         self.store = store
+        self.here: Analysis = Analysis(self.study, store)
         self.tolerances: Tolerances = Tolerances(self.study.specification, self.study.names())
 
     @cached_property
@@ -174,23 +179,26 @@ class Twin:
         measurement = self.study.specification.measurements[name]
         aggregate = self.wall.shown(name, filters, phase)
         wall_runs, virtual_runs = self.wall_runs(levels), self.virtual.runs_at(levels)
-        wall, virtual = _values(wall_runs, aggregate), _values(virtual_runs, aggregate)
+        (wall, none_on_wall), (virtual, none_on_virtual) = (
+            _values(runs, aggregate) for runs in (wall_runs, virtual_runs)
+        )
         if not wall and not virtual:
             return None
-        real = _values(self.real.runs_at(levels), aggregate)
+        real, _ = _values(self.real.runs_at(levels), aggregate)
         level = self.study.specification.confidence
         tolerance = self.tolerances.of(name, label)
-        models = _values(self.models.runs_at(levels), aggregate) if self.models is not None else []
-        of_model, model_verdict = self._of_model(virtual, models, level, tolerance)
+        models, none_of_models = (
+            _values(self.models.runs_at(levels), aggregate) if self.models is not None else ([], [])
+        )
+        incomplete = _incomplete(virtual, none_on_virtual, "the virtual clock")
+        of_models = _incomplete(models, none_of_models, "models")
+        of_model, model_verdict = self._of_model(virtual, models, level, tolerance, incomplete or of_models)
         unit = measurement.shown_unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
-        difference = (
-            welch_interval(wall, virtual, level)
-            if wall and virtual
-            else Interval(math.nan, math.nan, math.nan, level, "Welch")
-        )
+        difference, no_step = _no_narrower(_difference(wall, virtual, level), wall_runs, virtual_runs, aggregate)
         allowed = tolerance.allowed(_mean(wall), _mean(virtual)) if wall and virtual else math.nan
-        verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs))
+        incomplete = _incomplete(wall, none_on_wall, "the wall clock") or incomplete or no_step
+        verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs), incomplete)
         parting = moment = None
         if phase is not None and measurement.is_series and measurement.window is None:
             starts, of_wall, of_virtual = self._in_phase(name, filters, levels, phase)
@@ -216,14 +224,14 @@ class Twin:
 
     @staticmethod
     def _of_model(
-        virtual: Sequence[float], models: Sequence[float], level: float, tolerance: Tolerance
+        virtual: Sequence[float], models: Sequence[float], level: float, tolerance: Tolerance, incomplete: str
     ) -> tuple[Interval | None, Agreement | None]:
         """How far real hosts on the virtual clock are from models there, and whether they agree."""
         if not virtual or not models:
             return None, None
-        difference = welch_interval(virtual, models, level)
+        difference = _difference(virtual, models, level)
         allowed = tolerance.allowed(_mean(virtual), _mean(models))
-        return difference, _judged(virtual, models, difference, allowed, "valid", True)[0]
+        return difference, _judged(virtual, models, difference, allowed, "valid", True, incomplete)[0]
 
     def _in_phase(
         self,
@@ -250,14 +258,55 @@ def _emulation(run: RunTables) -> str:
     return "doubtful" if slow and run.run.verdict == "valid" else run.run.verdict
 
 
-def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> list[float]:
+def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> tuple[list[float], list[str]]:
+    """The values of the runs that have one, and why the others have none."""
     values: list[float] = []
+    missing: list[str] = []
     for run in runs:
         try:
             values.append(run.value(aggregate))
-        except LookupError:
+        except LookupError as error:
+            missing.append(str(error.args[0]))
+    return values, missing
+
+
+def _incomplete(values: Sequence[float], missing: Sequence[str], where: str) -> str:
+    """Say that only some of the runs have a finite value: then those that have it flatter the clock."""
+    runs, infinite = len(values) + len(missing), sum(map(math.isinf, values))
+    if missing and values:
+        return f"{len(missing)} of {runs} runs of {where} have no value: {missing[0]}"
+    return f"the value of {infinite} of {runs} runs of {where} is infinite" if infinite else ""
+
+
+def _difference(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
+    if first and second and np.isfinite([*first, *second]).all():
+        if min(len(first), len(second)) > 1:
+            return difference_interval(first, second, level)[0]
+        return welch_interval(first, second, level)
+    return Interval(math.nan, math.nan, math.nan, level, "Welch")
+
+
+def _no_narrower(
+    difference: Interval, first: Sequence[RunTables], second: Sequence[RunTables], aggregate: Aggregate
+) -> tuple[Interval, str]:
+    """`difference`, no narrower than where each side had the spread of a step of what is counted, unless its runs are
+    one made again; and why it has no bounds where a side has no spread and no step of it is known."""
+    if math.isnan(difference.low):
+        return difference, ""
+    squares = 0.0
+    for runs in (first, second):
+        if is_exact(runs):
             continue
-    return values
+        steps = [grain_in(run, aggregate) for run in runs]
+        if None in steps:
+            if alike([run.value(aggregate) for run in runs]):
+                nothing = replace(difference, low=math.nan, high=math.nan)
+                return nothing, no_step_known(len(runs), difference.level)
+            continue
+        squares += max(step for step in steps if step is not None) ** 2 / len(runs)
+    half = t_quantile(difference.level, min(len(first), len(second)) - 1) * math.sqrt(squares)
+    low, high = min(difference.low, difference.estimate - half), max(difference.high, difference.estimate + half)
+    return replace(difference, low=low, high=high), ""
 
 
 def _of_packets(runs: Sequence[RunTables], name: str, filters: tuple[tuple[str, str], ...]) -> Vector:
@@ -286,6 +335,7 @@ def _judged(
     allowed: float,
     emulation: str,
     simulated: bool,
+    incomplete: str,
 ) -> tuple[Agreement, str]:
     """The verdict and why. An emulation that did not surely keep its schedule speaks neither for
     the model nor against it."""
@@ -298,6 +348,8 @@ def _judged(
     if not wall or not virtual:
         which = "wall" if not wall else "virtual"
         return "differs", f"nothing was measured on the {which} clock"
+    if incomplete:
+        return "cannot tell", incomplete
     if math.isnan(difference.low):
         return "cannot tell", "one repetition says nothing about the spread; repeat at least twice"
     if -allowed <= difference.low and difference.high <= allowed:

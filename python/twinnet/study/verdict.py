@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from twinnet.stats import Interval
-from twinnet.study.contrast import Evaluated, sum_of_means
+from twinnet.study.contrast import Evaluated, sum_of_means, without_rounding
 from twinnet.study.extremes import extreme, is_extreme
 from twinnet.study.predicate import Check, Comparison, Side, Term
 from twinnet.study.specification import Statement
@@ -16,7 +16,7 @@ from twinnet.study.specification import Statement
 if TYPE_CHECKING:
     from twinnet.study.run_quantities import RunTables
 
-__all__ = ["ComparisonResult", "StatementResult", "Verdict", "evaluate_side", "judge"]
+__all__ = ["ComparisonResult", "StatementResult", "Verdict", "compare", "evaluate_side", "judge"]
 
 Verdict = Literal["supported", "not supported", "undecided"]
 
@@ -66,7 +66,7 @@ def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confide
     (`max(...) < x`, `min(...) > x`) is not supported either when one run contradicts it. All comparisons of a check
     must be supported (an intersection-union test, which needs no correction); one that is not decides against it.
     """
-    results = tuple(_compare(comparison, runs, confidence) for comparison in check)
+    results = tuple(compare(comparison, runs, confidence) for comparison in check)
     verdicts = {result.verdict for result in results}
     verdict: Verdict = "supported"
     if "not supported" in verdicts:
@@ -97,6 +97,7 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> E
     total = sum_of_means(means, runs, level)
     parts = [total] if any(term.aggregate is not None for term in means) else []
     estimate, low, high = total.interval.estimate, total.interval.low, total.interval.high
+    magnitude = abs(estimate)
     for term in extremes:
         if term.aggregate is None:
             continue
@@ -104,13 +105,15 @@ def evaluate_side(side: Side, runs: Sequence[RunTables], confidence: float) -> E
         ends = sorted((term.factor * found.interval.low, term.factor * found.interval.high))
         estimate, low, high = estimate + term.factor * found.interval.estimate, low + ends[0], high + ends[1]
         parts.append(found)
+        magnitude += abs(term.factor * found.interval.estimate)
     how = "; ".join(dict.fromkeys(one.how for one in parts if one.how))
     units = "; ".join(dict.fromkeys(one.decided_by for one in parts if one.decided_by))
-    interval = Interval(estimate, low, high, confidence, "extreme")
+    interval = without_rounding(Interval(estimate, low, high, confidence, "extreme"), magnitude)
     return Evaluated(interval, min(one.runs for one in parts), how, units)
 
 
-def _compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
+def compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float) -> ComparisonResult:
+    """Judge one comparison by `runs`, as :func:`judge` does."""
     nothing = Interval(math.nan, math.nan, math.nan, confidence, "t")
     try:
         left = evaluate_side(comparison.left, runs, confidence)
@@ -146,7 +149,8 @@ def _by_sign(difference: Interval, upward: bool, strict: bool) -> Verdict:
 def _why_undecided(difference: Evaluated) -> str:
     if math.isnan(difference.interval.low):
         return difference.how
-    return "the confidence interval of the difference holds zero; more repetitions may decide"
+    how = f"{difference.how}; " if "skewed" in difference.how else ""
+    return f"{how}the confidence interval of the difference holds zero; more repetitions may decide"
 
 
 def _equivalent(
@@ -155,9 +159,12 @@ def _equivalent(
     """Two one-sided tests (Schuirmann 1987), each at 1 - confidence: the interval at twice that lies within bounds."""
     level = 1 - 2 * (1 - confidence)
     difference = evaluate_side(_less(comparison.left, comparison.right), runs, level)
-    apart = _less(comparison.left, comparison.right)
-    above = evaluate_side(_less(apart, comparison.margin), runs, level)
-    below = evaluate_side((*apart, *comparison.margin), runs, level)
+    apart, margin = _less(comparison.left, comparison.right), comparison.margin
+    if evaluate_side(margin, runs, level).interval.estimate < 0:
+        # A share of a side that is below zero.
+        margin = _less((), margin)
+    above = evaluate_side(_less(apart, margin), runs, level)
+    below = evaluate_side((*apart, *margin), runs, level)
     sides = (_by_sign(above.interval, upward=False, strict=False), _by_sign(below.interval, upward=True, strict=False))
     verdict: Verdict = "undecided"
     if "not supported" in sides:
