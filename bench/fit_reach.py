@@ -28,7 +28,7 @@ UNCHANGED = {("2", "10"), ("2", "100"), ("3", "8")}
 """The lines that carry the busiest second of the cable three times and more."""
 FRAMING_BYTES = {"2": 14 + 24, "3": 7}
 """Beyond the IP packet, of the slowest line: Ethernet, and HDLC."""
-CLOSENESS: tuple[Closeness, ...] = ("closer", "as close", "farther", "not comparable")
+CLOSENESS: tuple[Closeness, ...] = ("closer", "not told apart", "farther", "not comparable")
 _Row = dict[str, str]
 
 

@@ -23,8 +23,8 @@ __all__ = ["STUDIES", "StudyRun", "study_runs"]
 STUDIES = ("mtu-sweep", "multimedia-delivery")
 PRESET = "tiny"
 
-StudyRun = tuple[str, str, tuple[str, ...], tuple[str, ...]]
-"""The name with its levels, the verdict, its reasons, and what was wrong."""
+StudyRun = tuple[str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The name with its levels, the verdict, its reasons, what was wrong, and what beyond what a doubtful run promises."""
 
 
 def study_runs(study: str, strength: int, seed: int) -> Iterator[StudyRun]:
@@ -43,14 +43,28 @@ def study_runs(study: str, strength: int, seed: int) -> Iterator[StudyRun]:
         for levels, results in by_levels.items():
             (run,) = twin.wall.runs_at(results[0].levels)
             reasons = tuple(str(reason) for reason in run.run.record["fidelity"]["reasons"])
-            yield f"{study} {', '.join(levels)}", run.run.verdict, reasons, tuple(_wrong(results))
+            yield (
+                f"{study} {', '.join(levels)}",
+                run.run.verdict,
+                reasons,
+                tuple(_wrong(results)),
+                tuple(_wrong(results, True)),
+            )
 
 
-def _wrong(results: list[TwinResult]) -> Iterator[str]:
+_DOUBTFUL = {"ms": 100.0, "%": 5.0}
+"""How far a figure of a doubtful run may be off in this unit, where that is more than 5 % of it."""
+
+
+def _wrong(results: list[TwinResult], doubtful: bool = False) -> Iterator[str]:
     for one in results:
         if not one.wall or not one.virtual:
             # What one clock measured and the other did not.
             if one.wall or one.virtual:
                 yield f"{one.measurement} {one.label}: on one clock only"
-        elif abs(one.wall[0] - one.virtual[0]) > one.allowed:
+            continue
+        allowed = one.allowed
+        if doubtful:
+            allowed = max(allowed, 0.05 * abs(one.virtual[0]), _DOUBTFUL.get(one.unit, 0.0))
+        if abs(one.wall[0] - one.virtual[0]) > allowed:
             yield f"{one.measurement} {one.label}: {one.wall[0]:.6g} for {one.virtual[0]:.6g} {one.unit}"

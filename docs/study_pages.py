@@ -26,7 +26,14 @@ from twinnet.report.level_figures import level_figures
 from twinnet.report.over_time import figures_of
 from twinnet.report.page import mean_tables
 from twinnet.report.panels import Figure
-from twinnet.report.published_section import NOTE, published_figures, published_sentence, published_tables
+from twinnet.report.published_counts import SENSES, compared_values, numbers_held, outcomes
+from twinnet.report.published_section import (
+    NOT_MEASURED,
+    NOTE,
+    published_figures,
+    published_sentence,
+    published_tables,
+)
 from twinnet.report.reference_section import reference_figures, reference_view
 from twinnet.report.summary import answer, answer_in_words, clock_words, fidelity_sentences, statement_numbers
 from twinnet.report.view import Table
@@ -34,6 +41,7 @@ from twinnet.report.wording import counted, worded_span
 from twinnet.study.analysis import Analysis, analyse
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
+from twinnet.study.published_results import WORDS
 from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore
 
@@ -44,6 +52,8 @@ PICTURES = ROOT / "docs" / "images" / "studies"
 GALLERY = ROOT / "docs" / "studies.md"
 ITEMS = ROOT / "docs" / "study_items.csv"
 """The parts of each publication, in our words, and whether they are here."""
+OUTCOMES = ROOT / "docs" / "published_outcomes.csv"
+"""What the page of each study says of its published values, and how often."""
 TOLD = (
     "What is assumed",
     "The original tools",
@@ -125,9 +135,12 @@ def markdown(table: Table) -> str:
 
 
 def _drawn(name: str, figures: Sequence[Figure]) -> Iterator[str]:
-    """Draw the figures beside the page of the study `name`; yield what shows them."""
+    """Draw the figures beside the page of the study `name`, and remove those that it no longer has; yield what shows
+    them."""
     folder = PICTURES / name
     folder.mkdir(parents=True, exist_ok=True)
+    for stale in {*folder.iterdir()} - {folder / f"{figure.name}.svg" for figure in figures}:
+        stale.unlink()
     for figure in figures:
         for path in draw_figure(figure, folder):
             if path.suffix != ".svg":
@@ -230,9 +243,52 @@ def gallery() -> str:
     for name in PAGES:
         study = load_study(name).specification
         parts.append(f"- [{study.title}](studies/{name}.md): {study.question}")
+    parts += ["\n## Published values beside ours\n", *_published_values()]
     parts += ["\n## What of them is here\n", *_items()]
     parts.append("\n```{toctree}\n:hidden:\n\n" + "\n".join(f"studies/{name}" for name in PAGES) + "\n```\n")
     return "\n".join(parts)
+
+
+def outcomes_told() -> Mapping[str, Mapping[str, int]]:
+    """What `OUTCOMES` has: by study and word, of how many published values it is said."""
+    told: dict[str, dict[str, int]] = {name: {} for name in PAGES}
+    with OUTCOMES.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            told[row["study"]][row["word"]] = int(row["values"])
+    return told
+
+
+def keep_outcomes(found: Mapping[str, Mapping[str, int]]) -> None:
+    """Write to `OUTCOMES` what is said now of the studies in `found`."""
+    rows = [
+        [name, word, count] for name, words in {**outcomes_told(), **found}.items() for word, count in words.items()
+    ]
+    with OUTCOMES.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([["study", "word", "values"], *rows])
+
+
+def _published_values() -> Iterator[str]:
+    """How many published values stand beside ours, and how that went; in which units and senses they are."""
+    studies = {name: load_study(name) for name in PAGES}
+    told, words = outcomes_told(), (*WORDS, NOT_MEASURED)
+    compared = {name: compared_values(study) for name, study in studies.items()}
+    held = {name: numbers_held(study) for name, study in studies.items()}
+    every = [one for values in compared.values() for one in values]
+    yield (
+        f"The studies hold {sum(held.values())} numbers of the publications. {len(every)} times one of them stands"
+        " beside a value of ours. The others are standard deviations, and figures of Mininet: ours are to be closer to"
+        f" a real network than these. The words are [those of studies](reference/study-files.md#statements). {NOTE}\n"
+    )
+    yield f"| study | numbers | beside ours | {' | '.join(words)} |\n|---|{'---:|' * (len(words) + 2)}"
+    for name in PAGES:
+        counts = [held[name], len(compared[name]), *(told[name].get(word, 0) for word in words)]
+        yield f"| {name} | {' | '.join(map(str, counts))} |"
+    sums = [sum(held.values()), len(every), *(sum(one.get(word, 0) for one in told.values()) for word in words)]
+    yield f"| **all** | {' | '.join(f'**{one}**' for one in sums)} |"
+    yield f"\nIn units of the measurements they are:\n\n| unit | {' | '.join(SENSES)} |\n|---|{'---:|' * len(SENSES)}"
+    for unit in sorted({unit for unit, _ in every}):
+        yield f"| {unit} | {' | '.join(str(every.count((unit, sense))) for sense in SENSES)} |"
 
 
 def _items() -> Iterator[str]:
@@ -275,6 +331,7 @@ def write(folders: Sequence[Path]) -> None:
     for folder in folders:
         analysis = checked(folder)
         (PAGES_FOLDER / f"{analysis.study.name}.md").write_text(page_of(analysis), encoding="utf-8")
+        keep_outcomes({analysis.study.name: outcomes(analysis)})
     GALLERY.write_text(gallery(), encoding="utf-8")
 
 

@@ -105,6 +105,6 @@ def test_a_source_that_the_cable_describes_has_no_three_quarters_of_the_figures_
     for frame_time, row in ((False, "the cable's row, copied"), (True, "the same, with the time of one frame")):
         told = copied(frame_time)
         (line,) = (line for line in readme.splitlines() if line.startswith(f"| {row}"))
-        assert line.endswith(f"| {told['closer']} | {told['as close']} | {told['farther']} |")
-    assert [copied(True)[name] for name in ("closer", "as close", "farther")] == [31, 10, 30]
+        assert line.endswith(f"| {told['closer']} | {told['not told apart']} | {told['farther']} |")
+    assert [copied(True)[name] for name in ("closer", "not told apart", "farther")] == [31, 14, 30]
     assert found["3", "4", "jitter", "std"] == "impossible" and found["2", "10", "delay", "mean"] == "unlike the cable"

@@ -99,7 +99,9 @@ def test_new_writes_a_policy_that_passes_its_own_test(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_compare_writes_tables_and_a_figure_and_refuses_studies_without_policies(tmp_path: Path) -> None:
     words = ("--preset", "tiny", "--no-report", "--out", str(tmp_path))
-    assert run("run", "qos-class-profiles", *words).returncode == 0
+    of = ("basic", "source", "destination", "source-destination")
+    profiles = [f"{name}-{at}" for name in of for at in ("leaf", "core")]
+    assert run("run", "qos-class-profiles", *words, "--set", f"levels.profile={' '.join(profiles)}").returncode == 0
     results = tmp_path / "qos-class-profiles"
     told = json.loads(run("policy", "compare", str(results), "--json").stdout)
     assert {row["policy"] for row in told["ranking"]} == {

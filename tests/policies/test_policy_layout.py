@@ -9,6 +9,15 @@ from pathlib import Path
 from twinnet.study.policy_layout import write_policy_layouts
 from twinnet.study.resolution import load_study
 
+PUBLISHED = {
+    "levels.profile": " ".join(
+        f"{policy}-{place}"
+        for policy in ("basic", "source", "destination", "source-destination")
+        for place in ("leaf", "core")
+    )
+}
+"""The published profiles."""
+
 
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
@@ -16,7 +25,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_each_profile_has_its_hosts_queues_and_picture(tmp_path: Path) -> None:
-    written = write_policy_layouts(load_study("qos-class-profiles", {}, "tiny"), tmp_path)
+    written = write_policy_layouts(load_study("qos-class-profiles", PUBLISHED, "tiny"), tmp_path)
     assert len(list(tmp_path.iterdir())) == 8 and len(written) == 8 * 4
     hosts = {row["host"]: row for row in rows_of(tmp_path / "basic-core" / "hosts.csv")}
     assert len(hosts) == 12
@@ -28,7 +37,7 @@ def test_each_profile_has_its_hosts_queues_and_picture(tmp_path: Path) -> None:
 
 
 def test_the_queues_are_those_of_every_enforcing_port(tmp_path: Path) -> None:
-    write_policy_layouts(load_study("qos-class-profiles", {}, "tiny"), tmp_path)
+    write_policy_layouts(load_study("qos-class-profiles", PUBLISHED, "tiny"), tmp_path)
     core = rows_of(tmp_path / "basic-core" / "queues.csv")
     # The core has a port to the servers and two to the clients, each with three queues of a third of 10 Mbit/s.
     assert [(row["port"], row["to"], row["queue"], row["class"]) for row in core[:3]] == [
@@ -40,7 +49,8 @@ def test_the_queues_are_those_of_every_enforcing_port(tmp_path: Path) -> None:
     assert {(row["minimum_bps"], row["maximum_bps"]) for row in core} == {("3300000", "3300000")}
     layout = json.loads((tmp_path / "source-leaf" / "layout.json").read_text(encoding="utf-8"))
     assert layout["enforced_at"] == "leaf" and {row["switch"] for row in layout["queues"]} == {"l1s1", "l1s2"}
-    assert layout["classes"]["servers-1"]["matches"] == [{"source": ["v1", "v2"]}]
+    # Groups of sources are of clients, as published (section 3.1).
+    assert layout["classes"]["clients-1"]["matches"] == [{"source": ["h1", "h2"]}]
 
 
 def test_a_study_without_a_policy_writes_nothing(tmp_path: Path) -> None:

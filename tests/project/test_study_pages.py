@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from module_files import module_in
 from twinnet.cli import run as command_line
 from twinnet.errors import BadValue
+from twinnet.report.published_counts import SENSES, compared_values, numbers_held, outcomes
+from twinnet.report.published_section import NOT_MEASURED
 from twinnet.report.view import Cell, Table
+from twinnet.study.published_results import WORDS
+from twinnet.study.resolution import load_study
 
 DOCS = Path(__file__).parents[2] / "docs"
 CHEAP = ("multimedia-delivery", "mtu-sweep")
@@ -38,6 +43,38 @@ def test_a_page_has_its_figures_and_says_where_its_numbers_are_from(name: str) -
         assert (f"## {heading}\n" in page) == bool(MAKER.readme_section(name, heading))
 
 
+def said_on(page: str) -> Counter[str]:
+    """The words of a page's published values, as its tables have them."""
+    words = "|".join(map(re.escape, WORDS))
+    beside = rf"^\|.*\| (?:({words})(?: \(p = [^)]*\))?|{NOT_MEASURED}: .*) \|(?:  \|  \|)?$"
+    of_reference = rf"\| (?:[^|]*, )?({words}) \| . "
+    found = [one or NOT_MEASURED for one in re.findall(beside, page, re.MULTILINE)]
+    return Counter([*found, *re.findall(of_reference, page)])
+
+
+@pytest.mark.parametrize("name", MAKER.PAGES)
+def test_every_published_value_is_counted_with_what_its_page_says_of_it(name: str) -> None:
+    study, told = load_study(name), MAKER.outcomes_told()[name]
+    assert sum(told.values()) == len(compared_values(study))
+    assert said_on((MAKER.PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")) == told
+    assert {sense for _, sense in compared_values(study)} <= set(SENSES)
+
+
+def test_the_numbers_of_the_publications_are_all_counted() -> None:
+    held = {name: numbers_held(load_study(name)) for name in MAKER.PAGES}
+    # Of tables: 90 and 54 figures of two networks, 56 means with deviations, 11 estimates with errors. Of texts: 22
+    # shares of the class profiles, three ranges and a value of mobile nodes, eight values of the queues.
+    assert held == {
+        "multimedia-delivery": 2 * 90,
+        "mtu-sweep": 2 * 54,
+        "qos-class-profiles": 2 * 56 + 22,
+        "available-bandwidth": 2 * 11,
+        "sending-accuracy": 3 * 2 + 1,
+        "sending-fairness": 0,
+        "tcp-udp-queues": 8,
+    }
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_page_is_what_its_command_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +84,7 @@ def test_a_page_is_what_its_command_gives(name: str, tmp_path: Path, monkeypatch
     made = MAKER.page_of(MAKER.checked(tmp_path / name))
     page = (MAKER.PAGES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     assert without_source(made) == without_source(page), "write it anew: python docs/study_pages.py FOLDER"
+    assert outcomes(MAKER.checked(tmp_path / name)) == MAKER.outcomes_told()[name]
 
 
 def test_a_page_is_not_made_of_other_results_than_it_says(tmp_path: Path) -> None:

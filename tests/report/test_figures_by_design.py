@@ -345,3 +345,17 @@ def test_the_caption_names_the_lines_that_are_drawn_as_one(tmp_path: Path) -> No
     (line,) = figure.panels[0].lines
     assert line.shown == "two hosts, 1 Gbit/s and 5 more"
     assert "On the line of two hosts, 1 Gbit/s lie those of two switches, 10 Mbit/s; two" in figure.caption
+
+
+def test_points_of_several_lines_in_one_row_do_not_hide_each_other() -> None:
+    nothing = np.full(2, np.nan)
+    lines = [Line(name, np.array([0.0, 1.0]), np.array([3.0, 3.0]), nothing, nothing) for name in ("a", "b", "c")]
+    panel = Panel("equal", tuple(lines))
+    moved = [line.time_s.tolist() for line in panel.in_rows()]
+    # In their order from top to bottom, and nearer to their own row than to another.
+    assert moved[0] < moved[1] < moved[2] and moved[1] == [0.0, 1.0]
+    assert moved[2][0] - moved[0][0] == pytest.approx(0.6)
+    # One line in each row, and what was published around it, stay in the middle.
+    published = Line("a", np.array([0.0, 1.0]), np.array([3.0, 3.0]), nothing, nothing, hollow=True)
+    alone = Panel("one", (lines[0], published))
+    assert [line.time_s.tolist() for line in alone.in_rows()] == [[0.0, 1.0]] * 2

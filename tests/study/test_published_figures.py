@@ -66,6 +66,15 @@ def test_figures_are_in_the_unit_of_the_measurement_and_a_variance_in_its_square
     assert found["l2", "variance"].truth == PrintedValue("", None)
 
 
+def test_a_bare_zero_is_as_fine_as_what_was_printed_beside_it(tmp_path: Path) -> None:
+    table = TABLE.replace("0.55,", "0,").replace("9.0,0.80,6", "9.05,0,6")
+    zero = next(one for one in figures(small(tmp_path, table=table)) if one.truth.text == "0")
+    assert (zero.truth.decimals, zero.rival.decimals) == (1, 2)
+    # Of 0.0 and 0.00, 0.34 ms is farther; of two whole zeros it would not be told apart.
+    assert how_close(zero, 0.34e-3) == "farther"
+    assert how_close(zero, 0.004e-3) == "not told apart"
+
+
 @pytest.mark.parametrize(
     ("study", "table", "told"),
     [
@@ -102,21 +111,32 @@ def figure(truth: str, rival: str, scale: float = 1.0) -> Figure:
     ("truth", "rival", "measured", "judged"),
     [
         ("1.11", "1.6", 1.1152, "closer"),
+        # The rival may have been 1.345, and the truth 1.195.
         ("1.20", "1.34", 1.363, "farther"),
-        # Both are 0.14 from it as they were printed.
-        ("1.20", "1.34", 1.3401, "as close"),
-        ("1.20", "1.34", 1.06, "as close"),
-        ("0", "0", 0.3, "as close"),
-        # Less than 0.004 is at least 0.040 from the truth.
+        # Both are 0.14 from it as they were printed, and what was measured is rounded by nobody.
+        ("1.20", "1.34", 1.3401, "not told apart"),
+        ("1.20", "1.34", 1.06, "not told apart"),
+        ("1.20", "1.34", 1.334, "closer"),
+        ("1.20", "1.34", 1.346, "farther"),
+        # Zeros were less than half of their digit, as is 0.3 of a whole one.
+        ("0", "0", 0.3, "not told apart"),
+        ("0.00", "0.00", 0.339, "farther"),
+        ("0.00", "0.00", 0.004, "not told apart"),
+        # A worse figure that comes to the same when it is rounded.
+        ("0.00", "0.01", 0.0149, "not told apart"),
+        ("9.9", "10", 10.4, "not told apart"),
+        ("9.9", "10.0", 10.04, "not told apart"),
+        ("9.9", "10.0", 10.06, "farther"),
+        # Less than 0.004 is at least 0.0395 from the truth.
         ("0.044", "<0.004", 0.02, "closer"),
         ("0.044", "<0.004", 0.3, "farther"),
-        # The rival was between 0.040 and 0.044 from it: which, is not known.
-        ("0.044", "<0.004", 0.002, "not comparable"),
+        # The rival was between 0.0395 and 0.0445 from it: which, is not known.
+        ("0.044", "<0.004", 0.002, "not told apart"),
         ("<0.01", "0.05", 0.02, "closer"),
         ("<0.01", "<0.01", 5.0, "farther"),
-        ("<0.01", "<0.01", 0.0, "not comparable"),
+        ("<0.01", "<0.01", 0.0, "not told apart"),
         # At both its ends the rival is farther than we are, but it may have met the truth.
-        ("0.005", "<0.010", 0.004, "not comparable"),
+        ("0.005", "<0.010", 0.004, "not told apart"),
         ("<0.01", "many", 0.0, "not comparable"),
         ("", "2", 1.0, "not comparable"),
     ],
@@ -145,23 +165,27 @@ def test_changes_take_the_source_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "measured", "difference", "word"),
+    ("truth", "measured", "half", "difference", "word"),
     [
-        ("9.5", 9.1, -0.4 / 9.5, "as published"),
-        ("9.5", 9.0, -0.5 / 9.5, "differs"),
+        ("9.5", 9.1, 0.0, -0.4 / 9.5, "as published"),
+        ("9.5", 9.0, 0.1, -0.5 / 9.5, "differs"),
+        ("9.5", 9.0, 0.6, -0.5 / 9.5, "cannot be told"),
+        ("9.5", 9.0, math.nan, -0.5 / 9.5, "cannot be told"),
         # Printed as 0.01, it may be up to 0.015.
-        ("0.01", 0.0149, 0.49, "as published"),
-        ("0", 0.3, None, "as published"),
-        ("0", 0.6, None, "differs"),
-        ("<0.01", 0.009, None, "as published"),
-        ("<0.01", 0.02, None, "differs"),
-        ("", 0.02, None, ""),
+        ("0.01", 0.0149, 0.0, 0.49, "as published"),
+        ("0", 0.3, 0.0, None, "as published"),
+        ("0", 0.6, 0.05, None, "differs"),
+        ("<0.01", 0.009, 0.0005, None, "bound kept"),
+        ("<0.01", 0.02, 0.001, None, "bound broken"),
+        ("<0.01", 0.009, 0.002, None, "cannot be told"),
+        ("", 0.02, 0.0, None, ""),
     ],
 )
 def test_the_word_says_whether_a_figure_is_as_published(
-    truth: str, measured: float, difference: float | None, word: str
+    truth: str, measured: float, half: float, difference: float | None, word: str
 ) -> None:
-    seen = {"virtual": Interval(measured * 1e-3, math.nan, math.nan, 0.95, "t")}
+    low, high = (1e-3 * (measured - half), 1e-3 * (measured + half))
+    seen = {"virtual": Interval(measured * 1e-3, low, high, 0.95, "t")}
     row = ComparedFigure(figure(truth, "1", 1e-3), seen, {"virtual": "closer"})
     assert row.word("virtual") == word
     assert row.difference("virtual") == (None if difference is None else pytest.approx(difference))

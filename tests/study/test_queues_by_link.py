@@ -126,7 +126,9 @@ def test_the_dry_run_names_the_ports(
         "Queue at s1-eth3 (s1 to h3): fifo limit_frames 5 (queue: port, direction, name, link, number) Queue at h3-eth0"
     ) in told
     assert "Queue at h3-eth0 (h3 to s1): fifo limit_frames 5 (queue: elsewhere)" in told
-    picture = (tmp_path / "by-link-network.svg").read_text()
+    capsys.readouterr()
+    assert command_line(["graph", str(path)]) == 0
+    picture = capsys.readouterr().out
     assert "queue at s1-eth3" in picture or "at s1-eth3" in picture
     assert "trunk" in picture
 

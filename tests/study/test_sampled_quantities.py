@@ -87,6 +87,12 @@ STATE = {"interval": "100 ms"}
         ("completion_time", "p60", {}, 1.5),
         ("completion_time", "p99", {}, math.inf),
         ("completion_time", "share < 1 s", {}, 1 / 3),
+        # One of three had not ended, and no mean of the other two is that of all.
+        ("completion_time", "mean", {}, math.inf),
+        ("completion_time", "max", {}, math.inf),
+        ("completion_time", "min", {}, 0.5),
+        ("transfer_time", "mean", {}, math.inf),
+        ("transfer_time", "max", {"only": ["one", "two", "stream"]}, 1.4),
         ("completion_time", "mean", {"only": ["one", "two"]}, 1.0),
         ("completion_time", "mean", {"during": "1800 ms to 2500 ms"}, 1.5),
     ],
@@ -96,8 +102,8 @@ def test_values_are_those_of_the_tables(of: str, function: str, settings: dict[s
 
 
 def test_what_has_no_value_says_so() -> None:
-    with pytest.raises(LookupError, match="1 of 3 transfers had not ended; percentiles and shares count them"):
-        value("completion_time")
+    with pytest.raises(LookupError, match="1 of 3 values are infinite, and std is of finite ones"):
+        value("completion_time", "std")
     with pytest.raises(LookupError, match="no sender reported the state of its TCP between 2 s and inf s"):
         value("congestion_window", **STATE, after="2 s")
     with pytest.raises(LookupError, match="no transfer has an end of its own"):

@@ -10,6 +10,8 @@ from labs_here import needs_a_lab
 from twinnet import studies
 from twinnet.errors import NotAvailable
 from twinnet.study import levels_here
+from twinnet.study.campaign import Campaign
+from twinnet.study.execute import LabExecutor
 from twinnet.study.levels_here import with_levels_here
 from twinnet.study.plan import plan_study
 from twinnet.study.program_traffic import program_transfer
@@ -56,6 +58,20 @@ def test_levels_that_need_what_is_missing_are_left_out_and_told(monkeypatch: pyt
     assert {run.levels["generator"] for run in plan_study(study)} == {"twinnet", "ditg", "ditg-poll", "iperf3"}
     assert {run.levels["place"] for run in plan_study(study)} == {"native", "switch", "ovs"}
     assert "mgen: mgen is not installed" in told and "container: no control groups" in told
+
+
+def test_levels_whose_program_is_missing_are_left_out_on_the_virtual_clock_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Half of the runs failed, each for the same reason."""
+    monkeypatch.setattr(levels_here, "installed", lambda program: program != "mgen")
+    monkeypatch.setattr(LabExecutor, "check", lambda self, specification: None)
+    told: list[str] = []
+    plan = Campaign.read(
+        "sending-accuracy", out=tmp_path, preset="tiny", settings={"clock": "virtual"}, tell=told.append
+    ).plan
+    assert {run.levels["generator"] for run in plan} == {"twinnet"}
+    assert told == ["Levels left out (mgen: mgen is not installed)."]
 
 
 def test_a_factor_without_any_level_left_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

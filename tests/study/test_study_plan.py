@@ -60,7 +60,7 @@ PLANS = {
     "mtu-sweep": "0a924df8f61b",
     "multimedia-delivery": "161887fc5c3b",
     "multimedia-fitted": "46f65a288107",
-    "qos-class-profiles": "0ca5936af516",
+    "qos-class-profiles": "4ff54660ee3e",
     "qos-policies": "443cda25016f",
     "sending-accuracy": "b95087e7017f",
     "sending-fairness": "8b8bbac94144",

@@ -21,9 +21,10 @@ CASES = {"topology-2-10": 1394 * 8 / 10e6, "topology-3-2": 1363 * 8 / 2e6, "topo
 
 
 def made(folder: Path, capsys: pytest.CaptureFixture[str], study: str, *options: str) -> dict[str, Any]:
-    # The smallest size makes no claims of itself; here it is held to them.
+    # The smallest size makes no claims of itself, and has fewer levels; here it is held to all of them.
     arguments = ["run", study, "--preset", "tiny", "--set", "claims=all", "--out", str(folder), "--json", *options]
-    assert command_line(arguments) == 0
+    sizes = " ".join(load_study(study).specification.factors["size"].levels) if study == "mtu-sweep" else ""
+    assert command_line([*arguments, *(["--set", f"levels.size={sizes}"] if sizes else [])]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -57,7 +58,7 @@ def test_packets_of_a_video_arrive_one_serialisation_apart(tmp_path: Path, capsy
         assert part in page
     csv = pl.read_csv(tmp_path / "multimedia-delivery/report/published.csv")
     assert csv.height == 90
-    assert set(csv["closeness"]) <= {"closer", "as close", "farther", "not comparable"}
+    assert set(csv["closeness"]) <= {"closer", "not told apart", "farther", "not comparable"}
 
 
 def test_a_shaped_video_hardly_strays_from_its_timestamps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +78,8 @@ def test_a_full_line_carries_its_payload_and_no_interval_more(
         assert one["measured"] <= carried * (1 + 1e-9), one
         if link == traffic:
             assert one["measured"] == pytest.approx(carried, rel=1e-6)
-    assert record["reference"]["counts"]["virtual"]["closer"] > 25
+    # Of 54; fifteen are not told apart by the digits that were printed.
+    assert record["reference"]["counts"]["virtual"]["closer"] >= 24
     checked = [check_intervals(path.parent) for path in tmp_path.glob("**/intervals.parquet")]
     assert len(checked) == len(set(checked)) == 18
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +23,7 @@ _AROUND_S = 1.0
 
 def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: float) -> None:
     """Print the plan of `campaign`, which took `reading_s` to read, with the runs that its folder holds already, and
-    the time that it takes, with its report or without; keep no run, and write the network's picture."""
+    the time that it takes, with its report or without; keep no run, and write nothing."""
     from twinnet.drawing.summary import summary_of
     from twinnet.report.text_table import terminal_columns, wrapped
     from twinnet.report.trial_runs import try_study
@@ -52,16 +51,15 @@ def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: f
     loads = campaign.loads
     in_vain = queues_set_in_vain(study, loads)
     captures = captures_in_words(asked, plan, network) if asked is not None else None
-    drawn = _draw(study)
     if as_json:
         more: dict[str, Any] = {} if captures is None else {"captures": captures[1]}
         more |= {"expected_s": expected_s, "report_s": report_s, "tried": expected.tried}
-        more |= {"network": summary_of(network), "pictures": drawn}
+        more |= {"network": summary_of(network)}
         more |= {"fills": loads.record(), "warnings": in_vain}
         print_json({**_record(campaign, kept, one_s, forecast), **more})
         return
     click.echo(f"{study.specification.title}\n{study.specification.question}\n")
-    click.echo(f"Network: {summary_of(network)}. Picture: {', '.join(drawn) or 'too large for one'}")
+    click.echo(f"Network: {summary_of(network)}. To draw it: twinnet graph STUDY")
     for line in (*loads.words(), *queues_in_words(study, loads)):
         click.echo(wrapped(line, terminal_columns(), hanging=2))
     if captures is not None:
@@ -79,18 +77,6 @@ def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: f
     of_it = f", {worded_span(report_s)} of it for the report" if report_s else ""
     tried = f"{counted(expected.tried, 'run')} tried for a moment, none kept" if expected.tried else "Nothing was run"
     click.echo(f"\n{counted(len(plan), 'run')}{already}; about {worded_span(expected_s)}{of_it}. {tried}.")
-
-
-def _draw(study: Study) -> list[str]:
-    """Write the pictures of the networks of `study`, and return their files."""
-    from twinnet.report.network_pictures import network_pictures
-
-    drawn: list[str] = []
-    for number, picture in enumerate(network_pictures(study), 1):
-        path = Path(f"{study.name}-network{'' if number == 1 else f'-{number}'}.svg")
-        path.write_text(picture.svg, encoding="utf-8")
-        drawn.append(str(path))
-    return drawn
 
 
 def _table_of(study: Study, plan: Sequence[PlannedRun], one_s: Callable[[PlannedRun], float]) -> str:

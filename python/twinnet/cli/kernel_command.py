@@ -116,9 +116,9 @@ class _Progress:
     """Tells the steps of a build on standard error: a moving line on a terminal, a line now and then elsewhere."""
 
     def __init__(self) -> None:
-        from rich.console import Console
+        from twinnet.report.console import text_console
 
-        self._console = Console(stderr=True)
+        self._console = text_console(stderr=True)
         self._status = self._console.status("")
         self._step = ""
         self._began = self._said_s = time.monotonic()

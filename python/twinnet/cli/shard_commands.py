@@ -70,12 +70,11 @@ def chosen_part(
 
 def run_part(campaign: Campaign, part: PartOfPlan, as_json: bool) -> int:
     """Make the runs of the campaign's `part`, write no report, and return the exit status."""
-    from rich.console import Console
-
     from twinnet.cli.study_commands import INTERRUPTED
+    from twinnet.report.console import text_console
     from twinnet.report.progress import observer_on
 
-    console = Console(stderr=True, highlight=False)
+    console = text_console(stderr=True)
     console.print(part.sentence(), soft_wrap=True)
     with observer_on(console) as observer:
         outcome = campaign.make(observer)

@@ -219,11 +219,10 @@ def run_study(
 ) -> int:
     """Make the runs of `campaign`, here or at `places`, print the answer, and return the exit status; `again` makes
     some of the finished runs again elsewhere."""
-    from rich.console import Console
-
+    from twinnet.report.console import text_console
     from twinnet.report.progress import observer_on
 
-    console = Console(stderr=True, highlight=False)
+    console = text_console(stderr=True)
     ask_before_long(len(campaign.plan), campaign.expected_s(None if places is None else places.count), yes)
     with observer_on(console) as observer:
         outcome = campaign.make(observer, places, again)
@@ -258,8 +257,7 @@ def _write_report(analysis: Analysis, folder: Path) -> Path:
 
 
 def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_json: bool) -> None:
-    from rich.console import Console
-
+    from twinnet.report.console import text_console
     from twinnet.report.page import lead_name
     from twinnet.report.summary import answer_in_words, print_summary, summary_record
 
@@ -270,7 +268,7 @@ def _tell(analysis: Analysis, outcome: Outcome | None, page: Path | None, as_jso
         print_json(record)
         return
     width = None if sys.stdout.isatty() else 120
-    print_summary(analysis, Console(highlight=False, width=width))
+    print_summary(analysis, text_console(width=width))
     if page is not None:
         # What a reader who scrolled nothing sees last: the answer, and where it can be looked at.
         words = answer_in_words(analysis)

@@ -55,7 +55,7 @@ def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json:
     if as_json:
         print_json(records(findings))
     else:
-        from rich.console import Console
+        from twinnet.report.console import text_console
 
-        print_findings(findings, Console(highlight=False, width=None if sys.stdout.isatty() else 160))
+        print_findings(findings, text_console(width=None if sys.stdout.isatty() else 160))
     return 0 if all(row.passed for _, rows in findings for row in rows) else 1

@@ -54,8 +54,8 @@ def mermaid_of(picture: Picture) -> str:
 
 
 def _word(name: str) -> str:
-    """`name` as an identifier: `end` and others have a meaning of their own."""
-    return "n_" + re.sub(r"\W", "_", name)
+    """`name` as an identifier, another one for each name: `end` and others have a meaning of their own."""
+    return "n_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", name)
 
 
 def _text(text: str) -> str:

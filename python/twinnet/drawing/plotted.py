@@ -43,12 +43,14 @@ def plot(picture: Picture, axes: Any = None) -> Any:
             clear = _CLEAR + _HALF_LINE * len(lines) * slant(places[link.a], places[link.b])
             x, y = (x1 + x2) / 2 + _BESIDE[side] * clear, (y1 + y2) / 2 - (0.06 if side == "above" else 0)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            axes.text(x, y, "\n".join(lines), fontsize=7, bbox=box, **place)
+            axes.text(x, y, "\n".join(lines), fontsize=7, bbox=box, parse_math=False, **place)
     for node in picture.nodes:
         x, y = node.place
         colour = "white" if node.kind in ("switch", "router") else "#1c1f23"
         box = _BOXES.get(node.kind, _OTHER)
-        axes.text(x, y, node.name, fontsize=8, ha="center", va="center", color=colour, bbox=box, zorder=3)
+        axes.text(
+            x, y, node.name, fontsize=8, ha="center", va="center", color=colour, bbox=box, zorder=3, parse_math=False
+        )
         if node.note:
             above = hangs(node.name, picture.links, places)
             axes.text(
@@ -60,6 +62,7 @@ def plot(picture: Picture, axes: Any = None) -> Any:
                 va="center",
                 color="#5a6370",
                 zorder=3,
+                parse_math=False,
             )
     xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)

@@ -1,9 +1,9 @@
 """The four policies of class-based queueing that Regencia and Yu compared, by application and by groups of addresses.
 
 Regencia, Yu: Introducing a Test Framework for Quality of Service Mechanisms in the Context of Software-Defined
-Networking. ICICT 2021. They tell the queues (three, of 0.33 of the scheduler's rate each, minimum and maximum) and
-that classes are by application, source, destination or both; not which hosts are in which group. Here groups are equal
-parts of the load's servers (which send nearly all) and clients.
+Networking. ICICT 2021. They tell the queues (three, of 0.33 of the scheduler's rate each, minimum and maximum), that
+classes are by application, source, destination or both, and that groups of sources are of client hosts (section 3.1);
+not which hosts are in which group. Here groups are equal parts of the load's clients.
 """
 
 # What callers give is checked when the program runs, whatever its annotations promise.
@@ -126,18 +126,41 @@ class _Grouped(_ClassBased):
 
 
 class SourceCbq(_Grouped):
-    """Classes by the sender's address: groups of servers."""
+    """Classes by the sender's address: groups of clients, as published (section 3.1).
+
+    What servers send is of none of these groups and has the last group's queue.
+
+    Parameters
+    ----------
+    groups, share, borrow, discipline, link_sharing
+        As for :class:`DestinationCbq`.
+    parts_of
+        ``clients`` or ``servers``: whose equal parts the groups are where none are given.
+    """
 
     name = "source-cbq"
-    title = "Classes by source address: groups of servers"
+    title = "Classes by source address: groups of clients"
     promise = "No group of senders takes more than its third of a port from the others."
-    fails = (
-        "When one group's servers are asked for more than the others': its clients wait while other queues are empty."
-    )
+    fails = "When servers send nearly all: what they send has one queue, unless groups are parts of the servers."
+
+    def __init__(
+        self,
+        groups: Groups | None = None,
+        share: Amount = 0.33,
+        borrow: bool = False,
+        discipline: Literal["htb", "cbq"] = "htb",
+        link_sharing: LinkSharing = "formal",
+        parts_of: Literal["clients", "servers"] = "clients",
+    ) -> None:
+        super().__init__(groups, share, borrow, discipline, link_sharing)
+        if parts_of not in ("clients", "servers"):
+            raise BadPolicy(f"groups are parts of {parts_of!r}; allowed are 'clients' and 'servers'")
+        self._parts_of = parts_of
 
     def classes(self, network: Network, load: Load) -> Sequence[TrafficClass]:
         """Return a class for each group but the last, and the last as the rest."""
-        return self.by_group(servers_of(network, load), "servers", lambda group: Match(source=group))
+        hosts = clients_of(network, load) if self._parts_of == "clients" else servers_of(network, load)
+        return self.by_group(hosts, self._parts_of, lambda group: Match(source=group))
 
 
 class DestinationCbq(_Grouped):

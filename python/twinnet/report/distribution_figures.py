@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from twinnet.report.design import (
 from twinnet.report.level_words import LABEL, case_words, level_words
 from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.panels import Figure, Line, Panel, Vector
-from twinnet.report.wording import common_scale
+from twinnet.report.wording import common_scale, counted
 from twinnet.study.analysis import Analysis
 
 __all__ = ["distribution_figure", "distribution_figures"]
@@ -62,16 +63,21 @@ def distribution_figure(analysis: Analysis, name: str, choice: Choice) -> Figure
     titles = [*([LABEL] if len(labels) > 1 else []), *asked]
     kept = choice.where.get(LABEL)
     panels: dict[str, list[tuple[str, Vector, Vector]]] = {}
+    without = 0
     for label, filters in labels:
         if kept is not None and label not in kept:
             continue
         for levels in shown:
-            shares, values = _distribution(analysis, name, filters, levels)
+            shares, values, missing = _distribution(analysis, name, filters, levels)
             if values.size:
+                without += missing
                 dimensions = {**levels, LABEL: label}
                 title = case_words(dimensions, [one for one in titles if one != colour], words)
                 panels.setdefault(title, []).append((dimensions.get(colour, "all"), shares, values))
-    return _figure(analysis, name, panels, words.get(colour, {}), choice)
+    made = _figure(analysis, name, panels, words.get(colour, {}), choice)
+    if made is None or not without:
+        return made
+    return replace(made, caption=f"{made.caption} {counted(without, 'run')} without values are not in it.")
 
 
 def _figure(
@@ -91,6 +97,8 @@ def _figure(
     divisor, unit = common_scale([largest], measurement.unit)
     title = measurement_title(name, measurement)
     caption = f"{(measurement.text or title).rstrip('.')}: the share of values up to the value below, over all runs."
+    if measurement.quantity.column is not None and measurement.quantity.column.lost_counts:
+        caption += " What was lost has none here."
     lines_left = max(len(lines) for lines in panels.values()) - MOST_LINES
     if len(panels) > MOST_PANELS or lines_left > 0:
         caption += f" Shown are the first {MOST_PANELS} panels and {MOST_LINES} lines; `twinnet figure` draws others."
@@ -133,11 +141,12 @@ def _figure(
 
 def _distribution(
     analysis: Analysis, name: str, filters: tuple[tuple[str, str], ...], levels: Mapping[str, str]
-) -> tuple[Vector, Vector]:
-    """Shares and values, each value the mean over runs."""
+) -> tuple[Vector, Vector, int]:
+    """Shares and values, each value the mean over runs, and how many runs have none, or none of the same shares."""
     shares = np.zeros(0)
     rows: list[Vector] = []
-    for run in analysis.runs_at(levels):
+    runs = analysis.runs_at(levels)
+    for run in runs:
         try:
             seen, values = run.quantiles(name, filters)
         except LookupError:
@@ -145,7 +154,7 @@ def _distribution(
         if not rows or seen.size == shares.size:
             shares = seen
             rows.append(values)
-    return (shares, np.mean(rows, axis=0)) if rows else (shares, np.zeros(0))
+    return shares, np.mean(rows, axis=0) if rows else np.zeros(0), len(runs) - len(rows)
 
 
 def _places(values: Vector, low: float, high: float, is_log: bool) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,24 +49,30 @@ def distribution_tables(found: Sequence[Described], specification: StudySpecific
         names = label_names(specification, measurement)
         body: list[list[Cell]] = []
         for one in rows:
+            powers = {"mean": 1, "min": 1, "max": 1, "std": 1, "variance": 2}
             cells = [
-                f"{one.statistics[statistic].estimate / divisor:.4g}" if statistic in one.statistics else ""
-                for statistic in ("mean", "min", "max", "std")
+                _number(one.statistics[statistic].estimate / divisor**power) if statistic in one.statistics else ""
+                for statistic, power in powers.items()
             ]
-            variance = one.statistics.get("variance")
-            cells.append("" if variance is None else f"{variance.estimate / divisor**2:.4g}")
-            words = [worded_levels(one.levels), names.get(one.label, one.label), str(one.values), *cells, one.normality]
+            levels = worded_levels(one.levels)
+            levels += f" ({one.runs} of {one.runs + one.missing} runs)" if one.missing else ""
+            words = [levels, names.get(one.label, one.label), str(one.values), *cells, one.normality]
             body.append([Cell(word) for word in words])
         head = ["Levels", "Of", "Values", f"Mean ({unit})", "Least", "Greatest", "Deviation", f"Variance ({unit}²)"]
         tables.append(Table([*head, "Normal distribution"], body, 2, measurement_title(name, measurement)))
     return tables
 
 
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "infinite"
+
+
 def distribution_frame(found: Sequence[Described]) -> pl.DataFrame:
     """One row for each measurement and combination of levels, in the measurement's unit."""
     rows = [
         {"measurement": one.measurement, **{f"factor_{name}": level for name, level in one.levels.items()}}
-        | {"label": one.label, "unit": one.unit, "runs": one.runs, "values": one.values}
+        | {"label": one.label, "unit": one.unit, "runs": one.runs, "missing": one.missing}
+        | {"values": one.values}
         | {name: interval.estimate for name, interval in one.statistics.items()}
         | {"normality": one.normality}
         for one in found
@@ -91,6 +98,8 @@ def _value_figure(analysis: Analysis, name: str) -> Figure | None:
     still, left_out, panels = len(drawn) - len(moving), len(moving) - _MOST_PANELS, moving[:_MOST_PANELS]
     tops = [max(float(np.nanmax([line.mean, line.high])) for line in panel.lines) for panel in panels]
     own_axes, top = is_wide(tops), max(tops)
+    # Delays between two machines may be negative: their clocks differ.
+    least = min([0.0, *(float(np.nanmin([line.mean, line.low])) for panel in panels for line in panel.lines)])
     divisor, worded = common_scale([top], measurement.unit)
 
     def scaled(one: Line) -> Line:
@@ -113,7 +122,11 @@ def _value_figure(analysis: Analysis, name: str) -> Figure | None:
         for panel, own in zip(panels, tops, strict=True)
     )
     title = f"{measurement_title(name, measurement)} over time"
-    return Figure(f"values-{name}", title, caption, worded, top / divisor * 1.08, analysis.end_s, shown, (), "time (s)")
+    y_top = max(top, 0.0) / divisor * 1.08
+    return Figure(
+        f"values-{name}", title, caption, worded, y_top, analysis.end_s, shown, (), "time (s)",
+        y_low=least / divisor * 1.08,
+    )  # fmt: skip
 
 
 def _value_panels(analysis: Analysis, name: str) -> list[Panel]:

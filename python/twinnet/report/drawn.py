@@ -7,10 +7,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from twinnet.report.colours import colour_of, dash_of
 from twinnet.report.drawn_cases import draw_cases, draw_grid, end_axis, grid_inches, row_inches
 from twinnet.report.level_words import WIDEST
-from twinnet.report.panels import Figure
+from twinnet.report.panels import Figure, Line
 
 __all__ = ["FORMATS", "draw_figure", "matplotlib_figure", "save_figure"]
 
@@ -20,6 +22,8 @@ _COLUMN_INCHES, _PAGE_INCHES = 3.5, 7.16
 _STYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _SETTINGS: dict[str, Any] = {
     "font.size": 8,
+    # Titles and names are text of others: a dollar sign begins no formula.
+    "text.parse_math": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
@@ -33,6 +37,8 @@ _SETTINGS: dict[str, Any] = {
     # The same results give the same bytes.
     "svg.hashsalt": "twinnet",
 }
+_LINE, _WIDER = 1.3, 1.0
+"""The width of a line in points, and by how much one is wider on which another lies."""
 _MOST_IN_A_ROW = 4
 _BELOW_ZERO = 0.02
 _LETTER_INCHES = 0.075
@@ -146,12 +152,14 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
 
 def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
     panel = figure.panels[place]
-    for line in panel.lines:
+    for number, line in enumerate(panel.lines):
         colour = colour_of(line.label, figure.labels)
         if line.has_band:
             axis.fill_between(line.time_s, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
         style = _STYLES[dash_of(line.label)]
-        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=1.3, label=line.shown)
+        # A line on which others lie is seen on both sides of them.
+        width = _LINE + _WIDER * sum(_lies_on(other, line) for other in panel.lines[number + 1 :])
+        axis.plot(line.time_s, line.mean, color=colour, linestyle=style, linewidth=width, label=line.shown)
     top = panel.y_top or figure.y_top
     for time_s, words in figure.moments:
         axis.axvline(time_s, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)))
@@ -167,6 +175,14 @@ def _draw_panel(axis: Any, figure: Figure, place: int) -> None:
     axis.set_axisbelow(True)
 
 
+def _lies_on(line: Line, other: Line) -> bool:
+    """True if half of the points of `line` and more are those of `other`, on both axes."""
+    if line.mean.size != other.mean.size:
+        return False
+    alike = np.isclose(line.mean, other.mean, rtol=0.01) & np.isclose(line.time_s, other.time_s, rtol=0.01)
+    return bool(alike.mean() >= 0.5)
+
+
 def _legend(drawn: Any, axes: Any, figure: Figure) -> None:
     """One legend of all panels: above them, or beside them where it has many names."""
     handles: dict[str, Any] = {}
@@ -177,4 +193,6 @@ def _legend(drawn: Any, axes: Any, figure: Figure) -> None:
         names = list(handles)
         many = len(names) > _MOST_IN_A_ROW or sum(map(len, names)) > 25 * max(2, len(figure.panels))
         place = {"loc": "outside right upper"} if many else {"loc": "outside upper center", "ncols": len(names)}
-        drawn.legend([handles[name] for name in names], names, frameon=False, fontsize=8, **place)
+        legend = drawn.legend([handles[name] for name in names], names, frameon=False, fontsize=8, **place)
+        for line in legend.get_lines():
+            line.set_linewidth(_LINE)

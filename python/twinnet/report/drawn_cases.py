@@ -15,7 +15,7 @@ from twinnet.report.panels import Figure, Grid, Line, Panel, Vector
 __all__ = ["draw_cases", "draw_grid", "end_axis", "grid_inches", "row_inches"]
 
 _ROW, _ROW_OF_TWO = 0.17, 0.28
-"""The height of a row in inches, and of rows whose words take two lines."""
+"""The height of a row in inches, and of rows whose words take two lines, or that lines share."""
 _CELL, _LETTER = 0.24, 0.062
 _MARKS = ("o", "D", "s", "^", "P")
 _SLANTED = 8
@@ -24,7 +24,8 @@ _SLANTED = 8
 
 def row_inches(figure: Figure) -> float:
     """Return the height that each case of `figure` needs, in inches."""
-    return _ROW_OF_TWO if any("\n" in wrapped(word) for word in figure.cases) else _ROW
+    is_high = any("\n" in wrapped(word) for word in figure.cases) or any(panel.shares_rows for panel in figure.panels)
+    return _ROW_OF_TWO if is_high else _ROW
 
 
 def grid_inches(grid: Grid) -> tuple[float, float]:
@@ -51,10 +52,9 @@ def end_axis(axis: Any, which: Literal["x", "y"], low: float, high: float, log: 
 
 def draw_cases(axis: Any, figure: Figure, panel: Panel) -> None:
     """Draw a row for each case: its words on the left, its point, its number on the right."""
-    places = [place for line in panel.lines if not line.hollow for place in line.time_s]
-    shared = len(set(places)) < len(places)
+    shared = panel.shares_rows
     low = panel.y_low if panel.y_low is not None else figure.y_low
-    for line in panel.lines:
+    for line in panel.in_rows():
         _draw_points(axis, figure, line, line.at_least(low) if figure.log else line.mean, shared)
     end_axis(axis, "x", low, panel.y_top or figure.y_top, figure.log, figure.has_zero(panel))
     axis.set_ylim(len(figure.cases) - 0.5, -0.5)

@@ -39,13 +39,13 @@ def axis_range(low: float, high: float, log: bool, zero: bool = False) -> dict[s
 def traces_of_cases(figure: Figure, panel: Panel) -> dict[str, Any]:
     """Data and layout of one panel whose cases stand below each other."""
     words = [wrapped(word, "<br>") for word in figure.cases]
-    row = _ROW_OF_TWO if any("<br>" in word for word in words) else _ROW
+    row = _ROW_OF_TWO if panel.shares_rows or any("<br>" in word for word in words) else _ROW
     at = [place for place in range(len(words)) if place not in figure.headings]
-    shared = _share_rows(panel)
+    shared = panel.shares_rows
     low, high = (panel.y_low if panel.y_low is not None else figure.y_low), (panel.y_top or figure.y_top)
     data: list[dict[str, Any]] = []
     named: set[str] = set()
-    for line in panel.lines:
+    for line in panel.in_rows():
         # The words of a row are its name; the legend tells symbols apart.
         in_legend = (shared or line.hollow or not figure.headings) and line.shown not in named
         named |= {line.shown} if in_legend else set()
@@ -83,12 +83,6 @@ def traces_of_cases(figure: Figure, panel: Panel) -> dict[str, Any]:
             "annotations": texts,
         },
     }
-
-
-def _share_rows(panel: Panel) -> bool:
-    """True if several lines have points in one row, where symbols tell them apart and the words beside it do not."""
-    seen = [place for line in panel.lines if not line.hollow for place in line.time_s]
-    return len(set(seen)) < len(seen)
 
 
 def _points(figure: Figure, line: Line, drawn: Vector, shared: bool) -> dict[str, Any]:

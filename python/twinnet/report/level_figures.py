@@ -23,7 +23,7 @@ from twinnet.report.design import (
 from twinnet.report.level_words import LABEL, case_words, level_words
 from twinnet.report.naming import label_names, measurement_title
 from twinnet.report.panels import Figure, Grid, Line, Panel
-from twinnet.report.wording import Scale, common_scale, value_with_interval, worded_phase
+from twinnet.report.wording import Scale, common_scale, of_runs, value_with_interval, worded_mean, worded_phase
 from twinnet.stats import Interval
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import ReferenceTable
@@ -38,11 +38,13 @@ _NEAR = 0.1
 
 @dataclass(frozen=True)
 class _Cell:
-    """One mean that is drawn: its place in the design, what was measured, and the published value."""
+    """One mean that is drawn: its place in the design, what was measured, the published value, and of how many runs it
+    is, where some failed."""
 
     levels: Mapping[str, str]
     interval: Interval
     published: float | None
+    of: str = ""
 
 
 def level_figures(analysis: Analysis, reference: ReferenceTable | None = None) -> list[Figure]:
@@ -60,7 +62,7 @@ def alike_sentence(analysis: Analysis) -> str:
     for name, measurement in analysis.specification.measurements.items():
         means = _means(analysis, name)
         if len(analysis.combinations) > 1 and means and _is_alike(analysis, name):
-            value = value_with_interval(means[0].interval, means[0].unit)
+            value = worded_mean(means[0])
             value += f" from {worded_phase(means[0].phase)}" if len(analysis.phases_of(name)) > 1 else ""
             alike.append(f"{measurement_title(name, measurement)} ({value})")
     return f"The same at all levels, and not drawn: {', '.join(alike)}." if alike else ""
@@ -70,7 +72,9 @@ def _is_alike(analysis: Analysis, name: str) -> bool:
     """True if all means of `name` are the same in the digits that are shown."""
     means = _means(analysis, name)
     scale = common_scale((one.interval.estimate for one in means), means[0].unit) if means else (1.0, "")
-    return len({value_with_interval(one.interval, one.unit, scale).partition(" ")[0] for one in means}) <= 1
+    return (
+        len({value_with_interval(one.interval, one.unit, scale).partition(" ")[0] + of_runs(one) for one in means}) <= 1
+    )
 
 
 def _means(analysis: Analysis, name: str) -> list[PhaseMean]:
@@ -154,7 +158,9 @@ def _cells(means: Sequence[PhaseMean], published: Mapping[tuple[object, str], fl
     labels = dict.fromkeys(one.label for one in means)
     if len(labels) <= MOST_LINES:
         return [
-            _Cell({**one.levels, LABEL: one.label}, one.interval, _published_at(published, one, len(labels)))
+            _Cell(
+                {**one.levels, LABEL: one.label}, one.interval, _published_at(published, one, len(labels)), of_runs(one)
+            )
             for one in means
         ], 0
     groups: dict[tuple[tuple[str, str], ...], list[PhaseMean]] = {}
@@ -162,10 +168,13 @@ def _cells(means: Sequence[PhaseMean], published: Mapping[tuple[object, str], fl
         groups.setdefault(tuple(one.levels.items()), []).append(one)
     cells: list[_Cell] = []
     for levels, group in groups.items():
-        values = [one.interval.estimate for one in group]
+        # Of those with a value; infinite ones are among these.
+        values = [one.interval.estimate for one in group if one.samples] or [math.nan]
         known = [value for value in values if math.isfinite(value)] or [math.nan]
         interval = Interval(float(np.mean(values)), min(known), max(known), group[0].interval.level, "range")
-        cells.append(_Cell({**dict(levels), LABEL: ""}, interval, _published_at(published, group[0], 1)))
+        whole = sum(bool(one.samples) and not of_runs(one) for one in group)
+        of = "" if whole == len(group) else f" ({whole} of {len(group)} in all runs)"
+        cells.append(_Cell({**dict(levels), LABEL: ""}, interval, _published_at(published, group[0], 1), of))
     return cells, len(labels)
 
 
@@ -181,7 +190,9 @@ def _published(analysis: Analysis, name: str, reference: ReferenceTable | None) 
     filters = {chosen: label for label, chosen in analysis.labels(name)}
     whole = len(analysis.phases_of(name)) == 1
     if whole and not analysis.makes_no_claims:
-        for sides in analysis.study.published_sides():
+        for one, sides in zip(analysis.study.published(), analysis.study.published_sides(), strict=True):
+            if one.sense in ("below", "above") or one.to:
+                continue
             term = sides.measured[0] if len(sides.measured) == 1 and not sides.over else None
             aggregate = term.aggregate if term is not None and term.factor == 1 else None
             if aggregate is None or aggregate.measurement != name or aggregate.during_s is not None:
@@ -189,7 +200,7 @@ def _published(analysis: Analysis, name: str, reference: ReferenceTable | None) 
             if (aggregate.function, aggregate.bound) != (shown.name, shown.bound):
                 continue
             label = filters.get(aggregate.filters, "")
-            found[frozenset(aggregate.levels), label] = sum(one.factor for one in sides.value)
+            found[frozenset(aggregate.levels), label] = sum(number.factor for number in sides.value)
     if reference is not None and shown.name == "mean":
         for row in reference.rows:
             figure = row.figure
@@ -201,7 +212,7 @@ def _published(analysis: Analysis, name: str, reference: ReferenceTable | None) 
 
 def _mean_at(cells: Sequence[_Cell], dimension: str, level: str) -> float:
     values = [cell.interval.estimate for cell in cells if cell.levels[dimension] == level]
-    known = [value for value in values if math.isfinite(value)]
+    known = [value for value in values if not math.isnan(value)]
     return float(np.mean(known)) if known else math.inf
 
 
@@ -239,7 +250,7 @@ class _Drawing:
         return self.words.get(dimension, {}).get(level, level)
 
     def _words(self, cell: _Cell, with_unit: bool) -> str:
-        text = value_with_interval(cell.interval, "", self.scale, with_unit)
+        text = value_with_interval(cell.interval, "", self.scale, with_unit) + cell.of
         return text if cell.published is None else f"{text} ({self._number(cell.published)})"
 
     def _number(self, value: float) -> str:
@@ -265,6 +276,8 @@ class _Drawing:
             )
             panels.append(Panel(title, grid=grid))
         self._tell_published()
+        if any(cell.of for cell in self.cells):
+            self.note += " *: some runs have no value, or an infinite one."
         return Figure("", "", "", self.scale[1], 1.0, 1.0, tuple(panels))
 
     def _drawn(self, cell: _Cell) -> float:
@@ -272,7 +285,7 @@ class _Drawing:
         return cell.interval.estimate / self.scale[0]
 
     def _short(self, cell: _Cell) -> str:
-        text = self._number(cell.interval.estimate)
+        text = self._number(cell.interval.estimate) + ("*" if cell.of else "")
         return text if cell.published is None else f"{text} ({self._number(cell.published)})"
 
     def _tell_published(self) -> None:

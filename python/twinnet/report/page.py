@@ -26,6 +26,7 @@ from twinnet.report.wording import (
     value_with_interval,
     worded_effect,
     worded_levels,
+    worded_mean,
     worded_p,
     worded_phase,
     worded_span,
@@ -106,7 +107,6 @@ def html_page(analysis: Analysis, files: Sequence[str] = (), recordings: Mapping
         answer=words or verdicts,
         judged=verdicts if words else "",
         trust=fidelity_sentences(analysis),
-        failed=f"{counted(len(analysis.failed), 'run')} failed." if analysis.failed else "",
         text=specification.text,
         networks=network_pictures(analysis.study),
         lead_figure=views[0][0] if views[0] else None,
@@ -174,9 +174,7 @@ def mean_tables(analysis: Analysis, names: Iterable[str]) -> list[Table]:
                 Cell(levels),
                 Cell(phase),
                 *(
-                    interval_cell(value_with_interval(row[label].interval, row[label].unit, scale, with_unit=False))
-                    if label in row
-                    else Cell("")
+                    interval_cell(worded_mean(row[label], scale, with_unit=False)) if label in row else Cell("")
                     for label in labels
                 ),
             ]
@@ -206,7 +204,8 @@ def _differences(analysis: Analysis) -> Table | None:
                 Cell(worded_effect(one.effect.value, one.effect.magnitude)),
             ]
         )
-    test = "within machines" if len(analysis.machines) > 1 else "Welch"
+    tests = dict.fromkeys(one.test.name.removesuffix("'s t") for one in analysis.differences)
+    test = "within machines" if len(analysis.machines) > 1 else " or ".join(tests)
     head = ["Quantity", "Time", "Levels", "Difference [interval]", f"p ({test}, Holm)", "Hedges' g"]
     return Table(head, rows, 3) if rows else None
 

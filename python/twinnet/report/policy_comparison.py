@@ -167,7 +167,9 @@ def ranking_figure(table: pl.DataFrame, path: Path) -> None:
             shown = _three_digits(table[name][row])
             axes.text(column, row, shown, ha="center", va="center", color=colour, fontsize=8)
     axes.set_xticks(range(len(known)), [RANKED[name].title.replace(" (", "\n(") for name in known], fontsize=8)
-    axes.set_yticks(range(count), [f"{row + 1}. {name}" for row, name in enumerate(table["profile"])], fontsize=8)
+    axes.set_yticks(
+        range(count), [f"{row + 1}. {name}" for row, name in enumerate(table["profile"])], fontsize=8, parse_math=False
+    )
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     for spine in axes.spines.values():
         spine.set_visible(False)

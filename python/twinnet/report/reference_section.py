@@ -21,8 +21,8 @@ from twinnet.study.specification import Factor
 __all__ = ["closeness_sentences", "reference_figures", "reference_frame", "reference_record", "reference_view"]
 
 _WORDS = {"mean": "Mean", "min": "Least", "max": "Greatest", "variance": "Variance", "std": "Standard deviation"}
-_MARKS = {"closer": "✓ closer", "as close": "= as close", "farther": "✗ farther", "not comparable": "-"}
-_STYLES = {"closer": "supported", "as close": "undecided", "farther": "not-supported", "not comparable": "soft"}
+_MARKS = {"closer": "✓ closer", "not told apart": "= not told apart", "farther": "✗ farther", "not comparable": "-"}
+_STYLES = {"closer": "supported", "not told apart": "undecided", "farther": "not-supported", "not comparable": "soft"}
 
 
 def closeness_sentences(found: ReferenceTable) -> list[str]:
@@ -34,7 +34,8 @@ def closeness_sentences(found: ReferenceTable) -> list[str]:
         total = sum(counts.values()) - counts["not comparable"]
         sentences.append(
             f"{clock.capitalize()} clock: of {total} published figures, {counts['closer']} are closer to {truth} here "
-            f"than {rival} was, {counts['as close']} as close, {counts['farther']} farther."
+            f"than {rival} was, {counts['farther']} farther, {counts['not told apart']} not told apart by the digits "
+            "that were printed."
         )
         if found.changes:
             counts = found.counts(clock, found.changes)
@@ -42,14 +43,12 @@ def closeness_sentences(found: ReferenceTable) -> list[str]:
             base = ", ".join(found.reference.baseline.values())
             sentences.append(
                 f"{clock.capitalize()} clock, what the network changed (each figure minus that of {base}, whatever was "
-                f"sent): of {total}, {counts['closer']} are closer, {counts['as close']} as close, "
-                f"{counts['farther']} farther."
+                f"sent): of {total}, {counts['closer']} are closer, {counts['farther']} farther, "
+                f"{counts['not told apart']} not told apart."
             )
     missing = max((found.counts(clock)["not comparable"] for clock in found.clocks), default=0)
     if missing:
-        sentences.append(
-            f"{missing} figures cannot be compared: not printed as a number that decides it, or not measured."
-        )
+        sentences.append(f"{missing} figures cannot be compared: not printed as a number, or not measured in all runs.")
     return sentences
 
 
@@ -98,7 +97,7 @@ def _tables(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> list[Tabl
 
 
 def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> Table:
-    """Closer, as close and farther by metric (rows) and statistic (columns)."""
+    """Closer, not told apart and farther by metric (rows) and statistic (columns)."""
     groups = _groups(found, shown)
     statistics = [name for name in _WORDS if any(statistic == name for _, statistic, _ in groups)]
     rows: list[list[Cell]] = []
@@ -108,9 +107,9 @@ def _count_table(found: ReferenceTable, shown: Sequence[ComparedFigure]) -> Tabl
             for name in statistics:
                 here = [row for group in groups if group[:2] == (metric, name) for row in group[2]]
                 counts = found.counts(clock, here)
-                cells.append(Cell(f"{counts['closer']} / {counts['as close']} / {counts['farther']}"))
+                cells.append(Cell(f"{counts['closer']} / {counts['not told apart']} / {counts['farther']}"))
             rows.append([Cell(f"{metric}, {clock} clock"), *cells])
-    head = ["Closer / as close / farther", *(_WORDS[name] for name in statistics)]
+    head = ["Closer / not told apart / farther", *(_WORDS[name] for name in statistics)]
     return Table(head, rows, 1)
 
 

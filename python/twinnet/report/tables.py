@@ -11,7 +11,7 @@ import polars as pl
 from twinnet.report.distribution_section import distribution_frame
 from twinnet.report.published_section import published_frame
 from twinnet.report.reference_section import reference_frame
-from twinnet.report.wording import common_scale, value_with_interval, worded_phase
+from twinnet.report.wording import common_scale, worded_mean, worded_phase
 from twinnet.study.analysis import Analysis, PhaseMean
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
@@ -29,8 +29,9 @@ def means_frame(analysis: Analysis) -> pl.DataFrame:
         | {"label": one.label}
         | {"phase_start_s": one.phase[0] if one.phase else None, "phase_end_s": one.phase[1] if one.phase else None}
         | {"statistic": analysis.specification.measurements[one.measurement].show, "unit": one.unit}
-        | {"repetitions": len(one.samples), "mean": one.interval.estimate}
+        | {"repetitions": len(one.samples), "mean": one.interval.estimate if one.samples else None}
         | {"low": one.interval.low, "high": one.interval.high, "confidence": one.interval.level}
+        | {"missing": len(one.missing), "why_missing": "; ".join(dict.fromkeys(one.missing.values()))}
         | {"values": " ".join(f"{value:.9g}" for value in one.samples)}
         | (_published_columns(beside.get(_key(one.measurement, one.levels))) if analysis.published else _NOTHING)
         for one in analysis.means
@@ -65,9 +66,10 @@ def _published_means(analysis: Analysis) -> dict[_Key, PublishedResult]:
 
 def _published_columns(one: PublishedResult | None) -> _Columns:
     if one is None:
-        return {"published": None, "difference": None, "word": None}
+        return {"published": None, "published_sense": None, "difference": None, "word": None}
     apart = None if math.isnan(one.difference) else one.difference
-    return {"published": one.value, "difference": apart, "word": one.word}
+    said = {"published_sense": "range" if one.is_range else one.published.sense}
+    return {"published": one.value, **said, "difference": apart, "word": one.word}
 
 
 def series_frame(analysis: Analysis) -> pl.DataFrame:
@@ -115,6 +117,7 @@ _LATEX = str.maketrans(
         "^": r"\textasciicircum{}",
         "µ": r"\textmu{}",
         "<": r"\textless{}",
+        "|": r"\textbar{}",
         ">": r"\textgreater{}",
     }
 )
@@ -150,12 +153,7 @@ def means_latex(analysis: Analysis, measurement: str) -> str:
         r"\midrule",
     ]
     for key, cells in rows.items():
-        shown = [
-            value_with_interval(cells[label].interval, cells[label].unit, scale, with_unit=False)
-            if label in cells
-            else ""
-            for label in labels
-        ]
+        shown = [worded_mean(cells[label], scale, with_unit=False) if label in cells else "" for label in labels]
         lines.append(rf"{' & '.join(map(_tex, [*key, *shown]))} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 

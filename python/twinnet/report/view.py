@@ -62,5 +62,5 @@ class Table:
 
 def interval_cell(shown: str) -> Cell:
     """A number with its interval, such as ``480 [470, 490]``, the interval paler than the number."""
-    number, _, rest = shown.partition(" ")
-    return Cell(number, rest)
+    number, bracket, rest = shown.partition(" [")
+    return Cell(number, bracket.strip() + rest)

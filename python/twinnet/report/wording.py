@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from twinnet.stats import Interval
+
+if TYPE_CHECKING:
+    from twinnet.study.analysis import PhaseMean
 
 __all__ = [
     "Scale",
     "common_scale",
     "counted",
+    "of_runs",
     "percent_apart",
     "value_with_interval",
     "worded_effect",
     "worded_levels",
+    "worded_mean",
     "worded_p",
     "worded_phase",
     "worded_span",
@@ -28,24 +34,43 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _WITHOUT_BOUNDS = ("constant", "exact", "extreme")
 """Of a number of the study, of repetitions that do not differ, and of the worst unit: none of these is a mean."""
 
+_LEAST_SHOWN = 0.01
+"""Smaller numbers lose digits: 0.002 has one."""
+_GREATEST_SHOWN = 1e5
+"""A number of six digits is harder to read than one of few."""
+
 _INFINITE = "infinite"
-"""A percentile of delays where more packets were lost than it leaves out."""
+"""A percentile of delays where more packets were lost than it leaves out, and the time of a transfer that had not
+ended."""
 
 Scale = tuple[float, str]
 """What a value is divided by, and the name of the unit then."""
 
 
 def common_scale(values: Iterable[float], unit: str) -> Scale:
-    """One prefix for several values, chosen by the largest: the divisor and the unit's name."""
+    """One prefix for several values: the divisor and the unit's name.
+
+    It is that of the largest, or a smaller one in which the least has digits and the largest not too many.
+
+    Examples
+    --------
+    >>> common_scale([2e9, 5e8], "bit/s"), common_scale([1e9, 2e6], "bit/s"), common_scale([1.0, 2e-9], "s")
+    ((1000000000.0, 'Gbit/s'), (1000000.0, 'Mbit/s'), (1.0, 's'))
+    """
     if unit == "1":
         return 0.01, "%"
     if unit not in ("bit/s", "s"):
         return 1.0, unit
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
     scales = _RATES if unit == "bit/s" else _TIMES
-    if largest == 0:
+    if not sizes:
         return scales[1] if unit == "bit/s" else scales[0]
-    return next(((scale, name) for scale, name in scales if largest >= scale), scales[-1])
+    least, largest = min(sizes), max(sizes)
+    usual = next((place for place, (scale, _) in enumerate(scales) if largest >= scale), len(scales) - 1)
+    for scale, name in scales[usual:]:
+        if least >= _LEAST_SHOWN * scale and largest < _GREATEST_SHOWN * scale:
+            return scale, name
+    return scales[usual]
 
 
 def _digits(number: float) -> str:
@@ -90,6 +115,20 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
     if not math.isnan(interval.low) and interval.method not in _WITHOUT_BOUNDS:
         shown += f" [{_digits(interval.low / divisor)}, {_digits(interval.high / divisor)}]"
     return f"{shown} {name}" if with_unit else shown
+
+
+def worded_mean(one: PhaseMean, scale: Scale | None = None, with_unit: bool = True) -> str:
+    """The mean of repetitions with its interval, and of how many runs it is where some failed."""
+    return value_with_interval(one.interval, one.unit, scale, with_unit) + of_runs(one)
+
+
+def of_runs(one: PhaseMean) -> str:
+    """Of how many runs a mean is, where some have no value or an infinite one: `` (of 5 of 6 runs)``; otherwise
+    empty."""
+    runs, infinite = len(one.samples) + len(one.missing), sum(map(math.isinf, one.samples))
+    if infinite:
+        return f" in {infinite} of {runs} runs" if infinite < runs else ""
+    return f" (of {len(one.samples)} of {runs} runs)" if one.missing and one.samples else ""
 
 
 def worded_levels(levels: Mapping[str, str]) -> str:

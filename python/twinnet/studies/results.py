@@ -14,6 +14,7 @@ from rich.console import Console
 
 from twinnet.errors import BadValue, did_you_mean
 from twinnet.report.chosen import chosen_figure, figure_titles
+from twinnet.report.console import text_console
 from twinnet.report.design import Choice
 from twinnet.report.drawn import matplotlib_figure
 from twinnet.report.summary import (
@@ -25,7 +26,7 @@ from twinnet.report.summary import (
     statement_numbers,
 )
 from twinnet.report.tables import means_frame, runs_frame, series_frame
-from twinnet.report.wording import value_with_interval, worded_phase
+from twinnet.report.wording import worded_mean, worded_phase
 from twinnet.report.write import write_report
 from twinnet.results.shown import html_section
 from twinnet.results.tables import TABLES, unit_of_column
@@ -295,7 +296,7 @@ class StudyResults:
             parts.append(self.statements.drop("id"))
         rows = [
             {"measurement": one.measurement, **one.levels, "label": one.label, "time": worded_phase(one.phase)}
-            | {"mean": value_with_interval(one.interval, one.unit)}
+            | {"mean": worded_mean(one)}
             for one in self._analysis.means
         ]
         parts += [pl.DataFrame(rows, infer_schema_length=None), *fidelity_sentences(self._analysis)]
@@ -353,5 +354,5 @@ class StudyComparison:
 
 def _printed(write: Callable[[Console], None]) -> str:
     text = io.StringIO()
-    write(Console(file=text, width=120, highlight=False, color_system=None))
+    write(text_console(text, width=120, coloured=False))
     return text.getvalue().strip("\n")

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
 from twinnet.errors import BadValue, TwinnetError
+from twinnet.report.console import text_console
 from twinnet.report.progress import SilentObserver, observer_on
 from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
@@ -116,7 +115,7 @@ def run(
         raise BadValue("keys and without_tls are for a cluster, which is not named", 'add on="tls://HOST:PORT"')
     if on is not None and jobs != 1:
         raise BadValue(f"jobs is {jobs} with on", "leave it out: the slots of the workers say what is made where")
-    console = Console(file=sys.stderr, highlight=False, quiet=not progress)
+    console = text_console(sys.stderr, quiet=not progress)
     campaign = Campaign.read(
         study,
         out=Path(out),

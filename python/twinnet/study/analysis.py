@@ -14,11 +14,13 @@ import numpy as np
 
 from twinnet.results.series import Band, band
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
-from twinnet.study.contrast import is_exact
+from twinnet.study.contrast import counted_the_same
 from twinnet.study.forecast import CameTrue, came_true
+from twinnet.study.grain import RunModel
 from twinnet.study.judgement import judged_again
 from twinnet.study.kept_tables import KeptTables
 from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
+from twinnet.study.natural_range import clipped, range_of_function
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import SHARE_UNIT, Aggregate, Side, aggregate_of, is_under
 from twinnet.study.published_results import PublishedResult, published_result
@@ -37,6 +39,8 @@ _ONLY_TIES = (
     "Nothing in this study is random: repetitions differ only by which of two frames goes first that arrive at one "
     "moment, and intervals speak of that alone."
 )
+_NO_VALUE = "there is no value in # runs: "
+_INFINITE = "the value in # runs is infinite: too much was lost there, or a transfer had not ended"
 _NEXT_TO_NOTHING = 0.01
 """A difference that a factor is asked about makes more than that of something."""
 _USUAL_ORDER = ("udp", "rtp", "tcp", "http", "icmp")
@@ -65,7 +69,10 @@ class PhaseMean:
     phase
         The time it covers in seconds; `None` for a quantity of the whole run.
     samples
-        The value of each repetition.
+        The value of each repetition that has one; infinite where what is measured had not ended or was lost.
+    missing
+        Why others have none, by the names of their runs. What is left of a sample that failed in part is not the
+        sample: it is shown with these counted, and not compared. Without samples the interval is NaN.
     blocks
         The machine that gave each of them; empty on the virtual clock, where it has no effect.
     """
@@ -78,6 +85,7 @@ class PhaseMean:
     interval: Interval
     unit: str
     blocks: tuple[str, ...]
+    missing: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -146,8 +154,12 @@ class Analysis:
     def used(self) -> list[RunTables]:
         """The runs that the numbers rest on: all finished ones whose fidelity is not invalid."""
         kept, own = KeptTables(), self.study.own_metrics()
+        models: dict[tuple[str, ...], RunModel] = {}
+        for run in self.planned:
+            models.setdefault(tuple(run.levels.values()), RunModel(run))
+        model_of = {run.id: models[tuple(run.levels.values())] for run in self.planned}
         return [
-            RunTables(run, self.specification.measurements, self.end_s, kept, own)
+            RunTables(run, self.specification.measurements, self.end_s, kept, own, model_of[run.id])
             for run in self.stored.values()
             if self.with_invalid or run.verdict != "invalid"
         ]
@@ -270,6 +282,7 @@ class Analysis:
             for aggregate in itertools.chain(means, chosen):
                 with suppress(LookupError):
                     run.value(aggregate)
+                    run.grain(aggregate)
             for name, measurement in self.specification.measurements.items():
                 if measurement.is_series:
                     for _, filters in self.labels(name):
@@ -309,7 +322,11 @@ class Analysis:
 
     @cached_property
     def means(self) -> list[PhaseMean]:
-        """Every measurement's mean under every combination of levels; throughputs by phase."""
+        """Every measurement's mean under every combination of levels; throughputs by phase.
+
+        Under levels that carry none of its traffic a measurement has nothing to say. Under others it has a mean, also
+        where no run has a value, if runs under other levels do.
+        """
         found: list[PhaseMean] = []
         if not self._evaluated:
             return found
@@ -317,22 +334,62 @@ class Analysis:
             unit = measurement.shown_unit
             for levels, phase in itertools.product(self.combinations, self.phases_of(name)):
                 for label, filters in self.labels(name):
-                    samples, blocks = self._samples(aggregate_of(name, filters, phase, measurement.function), levels)
-                    if samples:
+                    meant = aggregate_of(name, filters, phase, measurement.function)
+                    samples, blocks, missing = self._samples(meant, levels)
+                    if samples or self._is_to_have(name, label, levels):
                         interval = mean_of_repetitions(samples, self.specification.confidence)
-                        found.append(PhaseMean(name, levels, label, phase, tuple(samples), interval, unit, blocks))
-        return found
+                        function = measurement.function
+                        within = range_of_function(measurement.quantity, function.name, function.bound)
+                        interval = clipped(interval, within)
+                        one = PhaseMean(name, levels, label, phase, samples, interval, unit, blocks, missing)
+                        found.append(one)
+        somewhere = {(one.measurement, one.label) for one in found if one.samples}
+        return [one for one in found if (one.measurement, one.label) in somewhere]
 
-    def _samples(self, aggregate: Aggregate, levels: Levels) -> tuple[list[float], tuple[str, ...]]:
+    def _samples(
+        self, aggregate: Aggregate, levels: Levels
+    ) -> tuple[tuple[float, ...], tuple[str, ...], dict[str, str]]:
+        """The values of the runs under `levels` and who made them, and why runs have none, by their names."""
         samples: list[float] = []
         blocks: list[str] = []
+        missing: dict[str, str] = {}
         for run in self.runs_at(levels):
             try:
                 samples.append(run.value(aggregate))
-            except LookupError:
-                continue
-            blocks.append(block_of(run.run.record))
-        return samples, tuple(blocks)
+            except LookupError as error:
+                missing[run.run.id] = str(error.args[0])
+            else:
+                blocks.append(block_of(run.run.record))
+        return tuple(samples), tuple(blocks), missing
+
+    def _is_to_have(self, name: str, label: str, levels: Levels) -> bool:
+        """True if a run under `levels` has what the measurement `name` is taken of."""
+        measurement = self.specification.measurements[name]
+        runs = self.runs_at(levels)
+        if measurement.is_of_ports or measurement.is_own:
+            return bool(runs)
+        return any(label in run.labels(name) for run in runs)
+
+    @property
+    def incomplete(self) -> list[str]:
+        """Sentences about measurements that some runs have no value of, or an infinite one: of how many, and why."""
+        failed: dict[str, dict[str, str]] = {}
+        runs: dict[str, set[str]] = {}
+        for one in self.means:
+            alone = len(self.labels(one.measurement)) == 1
+            name = one.measurement if alone else f"{one.measurement} ({one.label})"
+            ids = [run.run.id for run in self.runs_at(one.levels)]
+            runs.setdefault(name, set()).update(ids)
+            of = failed.setdefault(name, {})
+            of.update((id, _NO_VALUE + why) for id, why in one.missing.items())
+            values = zip((id for id in ids if id not in one.missing), one.samples, strict=True)
+            of.update((id, _INFINITE) for id, value in values if math.isinf(value))
+        said: dict[str, list[str]] = {}
+        for name, of in failed.items():
+            for why in dict.fromkeys(of.values()):
+                count = f"{list(of.values()).count(why)} of {len(runs[name])}"
+                said.setdefault(why.replace("#", count, 1), []).append(name)
+        return [f"Of {', '.join(names)} {why}." for why, names in said.items()]
 
     @cached_property
     def machines(self) -> dict[str, int]:
@@ -351,6 +408,7 @@ class Analysis:
         """Sentences about measurements of which no run has a value, and factors whose levels change nothing."""
         said: list[str] = []
         seen = {one.measurement for one in self.means}
+        said += self.incomplete
         for name in self.specification.measurements if self.used else ():
             if name not in seen:
                 try:
@@ -360,7 +418,7 @@ class Analysis:
                     reason = str(error.args[0])
                 said.append(f"No run has a value of {name}: {reason}.")
         repeated = (runs for levels in self.combinations if len(runs := self.runs_at(levels)) > 1)
-        if nothing_varies(self.planned) and not all(map(is_exact, repeated)):
+        if nothing_varies(self.planned) and not all(map(counted_the_same, repeated)):
             said.append(_ONLY_TIES)
         for name in self.specification.factors:
             if self._is_idle(name):
@@ -402,7 +460,8 @@ class Analysis:
             alike.setdefault((one.measurement, one.label, one.phase, others), []).append(one.samples)
         most = 0.0 if alike else math.inf
         for samples in alike.values():
-            if len(samples) < len(levels) or len(set(map(len, samples))) > 1 or not np.isfinite(samples).all():
+            ragged = len(samples) < len(levels) or len(set(map(len, samples))) > 1
+            if ragged or not samples[0] or not np.isfinite(samples).all():
                 return math.inf
             greatest = np.abs(samples).max(axis=0)
             most = max(most, float((np.ptp(samples, axis=0) / np.where(greatest > 0, greatest, 1.0)).max()))
@@ -411,11 +470,13 @@ class Analysis:
     @cached_property
     def differences(self) -> list[Difference]:
         """Every pair of combinations of levels compared in every mean: p-values adjusted by Holm's method, intervals
-        that hold together by Bonferroni's. Pairs whose repetitions do not differ are no samples, and not among them."""
+        that hold together by Bonferroni's. Pairs whose repetitions do not differ are no samples, and not among them;
+        nor are those of which some runs have no value: what is left of these is no sample."""
         pairs: list[tuple[PhaseMean, PhaseMean]] = []
         for first, second in itertools.combinations(self.means, 2):
             same = (first.measurement, first.label, first.phase) == (second.measurement, second.label, second.phase)
-            if same and len(first.samples) > 1 and len(second.samples) > 1:
+            whole = not first.missing and not second.missing
+            if same and whole and len(first.samples) > 1 and len(second.samples) > 1:
                 pairs.append((first, second))
         compared = together(
             [(first.samples, first.blocks, second.samples, second.blocks) for first, second in pairs],

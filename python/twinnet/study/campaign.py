@@ -32,6 +32,7 @@ from twinnet.study.runner import Executor, Observer, Outcome, Places, run_plan
 from twinnet.study.shard import PartOfPlan
 from twinnet.study.store import ResultStore, StoredRun
 from twinnet.study.twin import study_on
+from twinnet.study.virtual_hosts import has_programs
 
 __all__ = ["Campaign", "Clock", "CompareAgain", "Tell"]
 
@@ -124,6 +125,10 @@ class Campaign:
                 tried = trial_by(executor) if trial else None
                 study = fitting_size(os.fspath(name), study, changes, jobs, tell, tried)
             study = _on_this_machine(study, tell)
+        elif study.specification.clock == "virtual" and not elsewhere and has_programs(study.specification):
+            study, sentence = with_levels_here(study)
+            if sentence:
+                tell(sentence)
         if not elsewhere or study.specification.clock == "virtual":
             executor.check(study.specification)
         return cls(study, executor, out / study.name, jobs, elsewhere, tell)

@@ -11,13 +11,13 @@ from twinnet.stats import Interval, t_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.distributions import statistic_samples
 from twinnet.study.published_figures import Figure, PrintedValue, read_figures
-from twinnet.study.published_results import AS_PUBLISHED_SHARE
+from twinnet.study.published_results import AS_PUBLISHED_SHARE, BOUND_WORDS, told_apart
 from twinnet.study.reference_settings import Reference
 from twinnet.study.twin import study_on
 
 __all__ = ["Closeness", "ComparedFigure", "ReferenceTable", "compare_with_reference"]
 
-Closeness = Literal["closer", "as close", "farther", "not comparable"]
+Closeness = Literal["closer", "not told apart", "farther", "not comparable"]
 _CLOCKS = ("virtual", "wall", "real")
 
 
@@ -38,17 +38,20 @@ class ComparedFigure:
         return (self.measured[clock].estimate - truth) / abs(truth)
 
     def word(self, clock: str) -> str:
-        """``as published`` where what was measured on `clock` differs from the truth by at most 5 %, or is the same
-        when both are rounded as the truth was printed; else ``differs``. Empty where one of them is not known."""
+        """``as published``, ``differs`` or ``cannot be told`` (:func:`~twinnet.study.published_results.told_apart`).
+
+        What was measured on `clock` may differ from the truth by 5 %, or by what rounding took from it when it was
+        printed. A truth that was printed as less than a number is a bound, which is kept or broken. Empty where one of
+        them is not known.
+        """
         truth = self.figure.truth
         ends = truth.ends
         if clock not in self.measured or ends is None:
             return ""
-        here = self.measured[clock].estimate
         if truth.value is None:
-            return "as published" if ends[0] <= here <= ends[1] else "differs"
+            return BOUND_WORDS.get(found := told_apart(self.measured[clock], ends), found)
         allowed = max(AS_PUBLISHED_SHARE * abs(truth.value), self.figure.scale * 10.0**-truth.decimals / 2)
-        return "as published" if abs(here - truth.value) <= allowed else "differs"
+        return told_apart(self.measured[clock], ends, allowed)
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,10 @@ class ReferenceTable:
     changes: tuple[ComparedFigure, ...]
 
     def counts(self, clock: str, rows: Sequence[ComparedFigure] | None = None) -> dict[Closeness, int]:
-        """Return the numbers of figures that are closer on `clock`, as close, farther and not comparable; of `rows`
-        or of all."""
+        """Return the numbers of figures that are closer on `clock`, not told apart, farther and not comparable; of
+        `rows` or of all."""
         verdicts = [row.closeness[clock] for row in (self.rows if rows is None else rows)]
-        return {name: verdicts.count(name) for name in ("closer", "as close", "farther", "not comparable")}
+        return {name: verdicts.count(name) for name in ("closer", "not told apart", "farther", "not comparable")}
 
 
 def compare_with_reference(analysis: Analysis) -> ReferenceTable | None:
@@ -92,6 +95,7 @@ def compare_with_reference(analysis: Analysis) -> ReferenceTable | None:
         for clock in clocks:
             samples = _samples(on_clocks[clock], reference, figure)
             closeness[clock] = "not comparable"
+            # What is left where some runs have no value is no sample.
             if samples:
                 measured[clock] = t_interval(samples, analysis.specification.confidence)
                 closeness[clock] = how_close(figure, measured[clock].estimate)
@@ -135,7 +139,7 @@ def _difference(value: PrintedValue, base: PrintedValue, scale: float) -> Printe
         return PrintedValue("", None)
     decimals = max(value.decimals, base.decimals)
     change = value.value - base.value
-    return PrintedValue(f"{change / scale:.{decimals}f}", change)
+    return PrintedValue(f"{change / scale:.{decimals}f}", change, half_digits=value.off + base.off)
 
 
 def _minus(interval: Interval, base: Interval) -> Interval:
@@ -145,30 +149,37 @@ def _minus(interval: Interval, base: Interval) -> Interval:
 
 def _samples(analysis: Analysis, reference: Reference, figure: Figure) -> list[float]:
     runs = [run for run in analysis.used if all(run.run.levels[name] == of for name, of in figure.levels.items())]
-    return statistic_samples(runs, reference.metrics[figure.metric].measurement, figure.statistic)
+    samples = statistic_samples(runs, reference.metrics[figure.metric].measurement, figure.statistic)
+    return samples if len(samples) == len(runs) and all(map(math.isfinite, samples)) else []
 
 
 def how_close(figure: Figure, measured: float) -> Closeness:
-    """Compare `measured` and the rival with the truth, both rounded as finely as the figures were printed.
+    """Compare how far `measured` and the rival are from the truth.
 
-    A figure that was printed as `<x` may be anything from zero to x: it is judged where all of that comes to the same.
+    A printed figure stands for all that is rounded to it, half of its last digit up and down; one that was printed as
+    `<x` for all from zero to x. What was measured is as it is. It is closer where it is for all that was rounded, and
+    farther likewise; else the printed digits do not tell.
     """
-    truths, rivals = figure.truth.ends, figure.rival.ends
-    if truths is None or rivals is None:
+    truth, rival = _printed_for(figure.truth, figure.scale), _printed_for(figure.rival, figure.scale)
+    if truth is None or rival is None or not math.isfinite(measured):
         return "not comparable"
-    decimals = max(figure.truth.decimals, figure.rival.decimals)
-    verdicts: set[Closeness] = set()
-    for truth in truths:
-        # The rival is closest in the middle, where it may be the truth itself, and farthest at one of its ends.
-        nearest = min(max(truth, rivals[0]), rivals[1])
-        verdicts |= {_compared(measured, truth, rival, figure.scale, decimals) for rival in (*rivals, nearest)}
-    return verdicts.pop() if len(verdicts) == 1 else "not comparable"
-
-
-def _compared(measured: float, truth: float, rival: float, scale: float, decimals: int) -> Closeness:
-    ours = abs(round(measured / scale, decimals) - round(truth / scale, decimals))
-    theirs = abs(round(rival / scale, decimals) - round(truth / scale, decimals))
+    # Both distances are straight between these, so that the least and the greatest difference is at one of them.
+    bends = (*truth, *(value for value in (measured, *rival, sum(rival) / 2) if truth[0] <= value <= truth[1]))
+    ours = [abs(measured - value) for value in bends]
+    nearest = [max(rival[0] - value, value - rival[1], 0.0) for value in bends]
+    farthest = [max(abs(end - value) for end in rival) for value in bends]
     # Differences of decimal numbers differ in their last binary digits.
-    if abs(ours - theirs) < 10.0**-decimals / 1000:
-        return "as close"
-    return "closer" if ours < theirs else "farther"
+    slack = 1e-9 * figure.scale * max(figure.truth.off, figure.rival.off)
+    if all(own < other - slack for own, other in zip(ours, nearest, strict=True)):
+        return "closer"
+    if all(own > other + slack for own, other in zip(ours, farthest, strict=True)):
+        return "farther"
+    return "not told apart"
+
+
+def _printed_for(value: PrintedValue, scale: float) -> tuple[float, float] | None:
+    """The ends of what a printed value stands for; `None` where nothing is known."""
+    if value.value is None:
+        return value.ends
+    half = value.off * scale
+    return value.value - half, value.value + half

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
@@ -19,10 +20,12 @@ class Compared:
     ----------
     difference
         Second minus first, with its confidence interval; without bounds where a side has a single repetition, or where
-        the repetitions of neither side differ. The intervals of all comparisons hold together (Bonferroni).
+        the repetitions of neither side differ. NaN where some runs of a side have no value: what is left of them is no
+        sample. The intervals of all comparisons hold together (Bonferroni).
     test, adjusted_p, effect
         Welch's test, or the t test within machines where both have runs of the same several machines on the wall clock,
-        its p-value adjusted by Holm's method, Hedges' g; `None` where a side has a single repetition.
+        its p-value adjusted by Holm's method, Hedges' g; `None` where a side has a single repetition, or where some
+        runs have no value.
     """
 
     first: PhaseMean
@@ -50,7 +53,13 @@ def compare_results(first: Analysis, second: Analysis) -> Comparison:
     of_second = {_key(one): one for one in second.means}
     pairs = [(one, of_second[key]) for key, one in of_first.items() if key in of_second]
     level = first.specification.confidence
-    differences = together([(b.samples, b.blocks, a.samples, a.blocks) for a, b in pairs], level)
+    whole = [not a.missing and not b.missing for a, b in pairs]
+    samples = [
+        (b.samples, b.blocks, a.samples, a.blocks) for (a, b), all_have in zip(pairs, whole, strict=True) if all_have
+    ]
+    tested = iter(together(samples, level))
+    none = Interval(math.nan, math.nan, math.nan, level, "missing"), None
+    differences = [next(tested) if all_have else none for all_have in whole]
     adjusted = iter(holm([test.p_value for _, test in differences if test is not None]))
     compared = [
         Compared(a, b, interval, None, None, None)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinnet.stats import Interval, anderson_darling, t_interval
+from twinnet.stats import Interval, anderson_darling
 from twinnet.study.analysis import Analysis
+from twinnet.study.machine_blocks import mean_of_repetitions
 from twinnet.study.predicate import Aggregate
 from twinnet.study.reference_settings import STATISTICS
 from twinnet.study.run_quantities import RunTables
@@ -27,9 +28,12 @@ class Described:
     Attributes
     ----------
     runs, values
-        How many runs, and how many values they have together.
+        How many runs have a value of it, and how many values they have together.
+    missing
+        How many have none.
     statistics
-        `mean`, `min`, `max`, `variance`, `std` of a run, each as the mean over runs with its confidence interval.
+        `mean`, `min`, `max`, `variance`, `std` of a run, each as the mean over runs with its confidence interval; those
+        that all these runs have.
     normality
         What the Anderson-Darling test says of each run, in words.
     """
@@ -39,6 +43,7 @@ class Described:
     label: str
     unit: str
     runs: int
+    missing: int
     values: int
     statistics: Mapping[str, Interval]
     normality: str
@@ -53,15 +58,20 @@ def described(analysis: Analysis) -> list[Described]:
         for levels in analysis.combinations:
             runs = analysis.runs_at(levels)
             for label, filters in analysis.labels(name):
-                statistics: dict[str, Interval] = {}
-                for statistic in STATISTICS:
-                    samples = statistic_samples(runs, name, statistic, filters)
-                    if samples:
-                        statistics[statistic] = t_interval(samples, analysis.specification.confidence)
-                if statistics:
+                samples = {one: statistic_samples(runs, name, one, filters) for one in STATISTICS}
+                most = max(map(len, samples.values()))
+                if most:
+                    level = analysis.specification.confidence
+                    statistics = {
+                        one: mean_of_repetitions(values, level)
+                        for one, values in samples.items()
+                        if len(values) == most
+                    }
                     count, said = _normality(runs, name, filters)
-                    unit = measurement.unit
-                    found.append(Described(name, levels, label, unit, len(runs), count, statistics, said))
+                    missing = len(runs) - most
+                    found.append(
+                        Described(name, levels, label, measurement.unit, most, missing, count, statistics, said)
+                    )
     return found
 
 

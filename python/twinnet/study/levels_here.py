@@ -1,4 +1,4 @@
-"""The levels of a study that this machine can run on the wall clock: those that need what it lacks are left out."""
+"""The levels of a study that this machine can run with real programs: those that need what it lacks are left out."""
 
 from __future__ import annotations
 

@@ -14,7 +14,24 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-__all__ = ["DistributionColumn", "MeasuredQuantity", "own_quantity"]
+__all__ = [
+    "ABOVE_ZERO",
+    "SHARE",
+    "SHARE_LESS_ONE",
+    "WITH_SIGN",
+    "DistributionColumn",
+    "MeasuredQuantity",
+    "own_quantity",
+]
+
+ABOVE_ZERO = (0.0, math.inf)
+"""The least and the greatest that a rate, a time or a count can be."""
+SHARE = (0.0, 1.0)
+"""Those of a part of a whole."""
+SHARE_LESS_ONE = (-1.0, math.inf)
+"""Those of a ratio of what is not negative, less 1."""
+WITH_SIGN = (-math.inf, math.inf)
+"""Those of what may have either sign."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +129,8 @@ class MeasuredQuantity:
         Where its values are samples, or come from them: the values, from rows of that table.
     share_of
         Where it is a share of what was counted: the two counts, from rows of that table.
-    unfinished
-        Where flows may not end: how many had not, from rows of the table `flows`; their values are infinite.
+    ends
+        The least and the greatest that a value can be, in the unit: no interval that is shown goes beyond them.
     """
 
     unit: str
@@ -127,7 +144,7 @@ class MeasuredQuantity:
     table: Literal["flows", "port_samples", "tcp", "own"] = "flows"
     in_rows: Callable[[pl.DataFrame], Vector] | None = None
     share_of: Callable[[pl.DataFrame], tuple[int, int]] | None = None
-    unfinished: Callable[[pl.DataFrame], int] | None = None
+    ends: tuple[float, float] = ABOVE_ZERO
 
     @property
     def has_many_values(self) -> bool:
@@ -145,4 +162,4 @@ def own_quantity(name: str, unit: str) -> MeasuredQuantity:
     def value(rows: pl.DataFrame, function: str) -> float:
         raise LookupError("its function gives its values")
 
-    return MeasuredQuantity(unit, f"The own metric {name}.", value, window="flows", table="own")
+    return MeasuredQuantity(unit, f"The own metric {name}.", value, window="flows", table="own", ends=WITH_SIGN)

@@ -32,11 +32,23 @@ class PrintedValue:
         In the measurement's unit; `None` for what is no number, such as `<0.01`.
     below
         For what was printed as less than a number, that number in the measurement's unit: the value is from zero to it.
+    beside
+        For a bare zero the decimals of what was printed beside it: it is as fine as these.
+    half_digits
+        By how much it may be off, in the published unit, where that is not half of its last digit: of a difference of
+        two figures the halves of both.
     """
 
     text: str
     value: float | None
     below: float | None = None
+    beside: int = 0
+    half_digits: float | None = None
+
+    @property
+    def off(self) -> float:
+        """By how much what was rounded may be off, in the published unit: half of the last digit that was printed."""
+        return 10.0**-self.decimals / 2 if self.half_digits is None else self.half_digits
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -48,7 +60,7 @@ class PrintedValue:
     @property
     def decimals(self) -> int:
         """The number of decimals with which it was printed."""
-        return len(self.text.partition(".")[2])
+        return len(self.text.partition(".")[2]) or self.beside
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,8 @@ def read_figures(reference: Reference, text: str, specification: StudySpecificat
             raise ValueError(f"{place}: the metric {metric!r} is not among 'metrics' of the study's reference")
         levels = _levels(reference, specification, cells, place)
         unit = UNITS[reference.metrics[metric].unit]
-        values = [_printed(cells[name], _scale(name, unit), place) for name in statistics]
+        beside = _decimals_beside([cells[name] for name in statistics if name != "variance"])
+        values = [_printed(cells[name], _scale(name, unit), place, beside) for name in statistics]
         networks = found.setdefault((tuple(levels.values()), metric), {})
         if cells["network"] in networks:
             raise ValueError(f"{place}: a second row of {metric} for the network {cells['network']}")
@@ -166,10 +179,17 @@ def _levels(
     return levels
 
 
-def _printed(text: str, scale: float, place: str) -> PrintedValue:
+def _decimals_beside(texts: Sequence[str]) -> int:
+    """The decimals of the least finely printed figure of a row that has any."""
+    return min((len(text.partition(".")[2]) for text in texts if "." in text), default=0)
+
+
+def _printed(text: str, scale: float, place: str, beside: int) -> PrintedValue:
     if len(text) > 40:
         raise ValueError(f"{place}: {text[:40]!r} is no figure")
     below = _BELOW.fullmatch(text)
     if below is not None:
         return PrintedValue(text, None, float(below.group(1)) * scale)
-    return PrintedValue(text, float(text) * scale if _NUMBER.fullmatch(text) else None)
+    return PrintedValue(
+        text, float(text) * scale if _NUMBER.fullmatch(text) else None, beside=beside if text == "0" else 0
+    )

@@ -16,23 +16,24 @@ __all__ = ["PublishedSides", "each_published", "sides_of", "unit_wanted"]
 
 MOST_ROWS = 10_000
 _COLUMN = re.compile(r"\{([^{}]*)\}")
-_FILLED = ("text", "source", "value", "deviation", "measured", "over", "table")
+_FILLED = ("text", "source", "value", "to", "deviation", "measured", "over", "table")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSides:
-    """What an entry measures, the published value, its deviation and what both are over; each of the last two is empty
-    where there is none."""
+    """What an entry measures, the published value, its deviation, what both are over, and the upper end of a published
+    range; each of the last three is empty where there is none."""
 
     measured: Side
     value: Side
     deviation: Side
     over: Side
+    to: Side
 
 
 def sides_of(published: Published, names: Names) -> PublishedSides:
     """Read what `published` says; raises `ValueError` as :func:`~twinnet.study.predicate.parse_check` does."""
-    texts = (published.measured, published.value, published.deviation, published.over)
+    texts = (published.measured, published.value, published.deviation, published.over, published.to)
     return PublishedSides(*(parse_side(text, names) if text else () for text in texts))
 
 

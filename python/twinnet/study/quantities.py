@@ -6,11 +6,20 @@ A measurement is one entry here: study files, their JSON schema, checks and repo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from twinnet.study.measured_quantity import DistributionColumn, MeasuredQuantity
+from twinnet.study.estimates import NO_ESTIMATE, NOT_ESTIMATED, of_answers
+from twinnet.study.measured_quantity import (
+    ABOVE_ZERO,
+    SHARE,
+    SHARE_LESS_ONE,
+    WITH_SIGN,
+    DistributionColumn,
+    MeasuredQuantity,
+)
 from twinnet.study.sampled_quantities import SAMPLED
-from twinnet.study.transfers import completion_time, completion_times, unfinished
+from twinnet.study.transfers import completion_times, transfer_times
 from twinnet.study.value_functions import value_of
 
 if TYPE_CHECKING:
@@ -37,10 +46,14 @@ def _of_intervals(rows: pl.DataFrame, function: str) -> float:
 
 
 def _distribution(
-    unit: str, meaning: str, column: DistributionColumn, protocols: tuple[str, ...] = _DATAGRAMS
+    unit: str,
+    meaning: str,
+    column: DistributionColumn,
+    protocols: tuple[str, ...] = _DATAGRAMS,
+    ends: tuple[float, float] = ABOVE_ZERO,
 ) -> MeasuredQuantity:
     window = "packets" if column.every_packet else "intervals" if column.name == "rtt" else ""
-    return MeasuredQuantity(unit, meaning, column.value, column, protocols=protocols, window=window)
+    return MeasuredQuantity(unit, meaning, column.value, column, protocols=protocols, window=window, ends=ends)
 
 
 def _of_flows(
@@ -48,13 +61,14 @@ def _of_flows(
     meaning: str,
     values: Callable[[pl.DataFrame], Vector],
     window: Literal["", "intervals", "flows"] = "",
+    ends: tuple[float, float] = ABOVE_ZERO,
 ) -> MeasuredQuantity:
     """A quantity with one value of each flow."""
 
     def value(rows: pl.DataFrame, function: str) -> float:
         return value_of(function, None, values(rows))
 
-    return MeasuredQuantity(unit, meaning, value, each=values, window=window)
+    return MeasuredQuantity(unit, meaning, value, each=values, window=window, ends=ends)
 
 
 def _numbers(
@@ -98,22 +112,18 @@ def _frame_loss(rows: pl.DataFrame, function: str) -> float:
 
 
 def _packet_rates(rows: pl.DataFrame) -> Vector:
-    """Packets a second of each flow at its receiver, from the first arrival to the last: one less than arrived."""
+    """Packets a second of each flow at its receiver, from the first arrival to the last: one less than arrived. None of
+    a flow of which one packet or none arrived: it is starved, and not left out."""
     import polars as pl
 
     from twinnet.results.series import receivers
 
-    seen = receivers(rows).filter((pl.col("packets") > 1) & (pl.col("end_s") > pl.col("start_s")))
+    seen = receivers(rows).filter(pl.col("packets").is_not_null())
     if seen.is_empty():
-        raise LookupError("no receiver counted two packets or more")
-    return ((seen["packets"] - 1) / (seen["end_s"] - seen["start_s"])).to_numpy()
-
-
-def _transfer_times(rows: pl.DataFrame) -> Vector:
-    times = (rows["end_s"] - rows["start_s"]).drop_nulls().to_numpy()
-    if times.size == 0:
-        raise LookupError("no transfer ended")
-    return times
+        raise LookupError("no receiver counted packets")
+    rate = (pl.col("packets") - 1) / (pl.col("end_s") - pl.col("start_s"))
+    counts = (pl.col("packets") > 1) & (pl.col("end_s") > pl.col("start_s"))
+    return seen.select(pl.when(counts).then(rate).otherwise(0.0)).to_series().to_numpy()
 
 
 def _read_rates(rows: pl.DataFrame) -> Vector:
@@ -127,12 +137,34 @@ def _read_rates(rows: pl.DataFrame) -> Vector:
     return (8 * watched["payload_bytes"] / (watched["end_s"] - watched["start_s"])).to_numpy()
 
 
+def _video_rates(rows: pl.DataFrame) -> Vector:
+    """What each viewer played: nothing, where it got no segment to play."""
+    import polars as pl
+
+    if "video_rate_bps" not in rows.columns:
+        raise LookupError(_NOT_VIEWED)
+    viewers = rows.filter(pl.col("video_played_s").is_not_null())
+    if viewers.is_empty():
+        raise LookupError(_NO_VIEWER)
+    return viewers["video_rate_bps"].fill_null(0.0).to_numpy().astype(float)
+
+
+def _received_rates(rows: pl.DataFrame) -> Vector:
+    """The payload of each receiver over the length of its flow."""
+    import polars as pl
+
+    from twinnet.results.series import receivers
+
+    counted = receivers(rows).filter(pl.col("payload_bytes").is_not_null() & (pl.col("end_s") > pl.col("start_s")))
+    if counted.is_empty():
+        raise LookupError("no receiver counted payload over a time")
+    return (8 * counted["payload_bytes"] / (counted["end_s"] - counted["start_s"])).to_numpy()
+
+
 def _bandwidth_errors(rows: pl.DataFrame) -> Vector:
-    if "available_bandwidth_bps" not in rows.columns:
-        raise LookupError(_NOT_ESTIMATED)
     shares = (rows["available_bandwidth_bps"] / rows["available_bandwidth_true_bps"] - 1).drop_nulls().to_numpy()
     if shares.size == 0:
-        raise LookupError(_NO_ESTIMATE)
+        raise LookupError(NO_ESTIMATE)
     return shares
 
 
@@ -140,8 +172,6 @@ def _bandwidths_covered(rows: pl.DataFrame) -> Vector:
     """1 for each estimate whose interval, or range, contains the truth; 0 for the others."""
     import polars as pl
 
-    if "available_bandwidth_bps" not in rows.columns:
-        raise LookupError(_NOT_ESTIMATED)
     names = [f"available_bandwidth_{name}_bps" for name in ("true", "low", "high")]
     known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
     if known.is_empty():
@@ -153,10 +183,10 @@ def _probe_disturbances(rows: pl.DataFrame) -> Vector:
     import polars as pl
 
     if "probe_trains" not in rows.columns:
-        raise LookupError(_NOT_ESTIMATED)
+        raise LookupError(NOT_ESTIMATED)
     probed = rows.filter(pl.col("probe_trains") > 0)
     if probed.is_empty():
-        raise LookupError(_NO_ESTIMATE)
+        raise LookupError(NO_ESTIMATE)
     disturbed = (probed["probe_interruptions"] + probed["probe_batched_trains"]) / probed["probe_trains"]
     return disturbed.to_numpy()
 
@@ -223,11 +253,11 @@ def _fairness(rows: pl.DataFrame, function: str) -> float:
     """The index of Jain, Chiu and Hawe (DEC-TR-301, 1984): 1 when all rates are equal, 1 over their number when one has
     all."""
     rates = _packet_rates(rows)
+    if not rates.any():
+        raise LookupError("nothing arrived")
     return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
 
 
-_NOT_ESTIMATED = "available bandwidth was not estimated when this run was made"
-_NO_ESTIMATE = "no estimator of available bandwidth had an answer"
 _NO_HARM = (
     "no other UDP traffic had a whole interval within the estimate's window and one outside; measure a throughput in "
     "shorter intervals"
@@ -240,7 +270,7 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
     "throughput": _series("bit/s", "The rate that receivers got, over the stated interval, at the stated layer."),
     "port_throughput": _series("bit/s", "The rate that a port sent.", "port_samples"),
     "loss": MeasuredQuantity(
-        "1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss, window="packets"
+        "1", "The share of datagrams that were sent and did not arrive (RFC 7680).", _loss, window="packets", ends=SHARE
     ),
     "rtt": _distribution(
         "s",
@@ -248,7 +278,20 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         DistributionColumn("rtt", every_packet=False, nothing="no round trip was measured"),
         (),
     ),
-    "transfer_time": _of_flows("s", "The duration of a transfer.", _transfer_times, "flows"),
+    "mean_rtt": _of_flows(
+        "s",
+        "The mean round trip of each flow, as each ping prints it: flows count alike, however many replies they had.",
+        _numbers("rtt_mean_ms", "round trips were not counted", "no round trip was measured", 1e-3),
+    ),
+    "received_rate": _of_flows(
+        "bit/s",
+        "The payload that each receiver got over the time from the start to the end of its flow, as ApacheBench prints "
+        "it for a client.",
+        _received_rates,
+    ),
+    "transfer_time": _of_flows(
+        "s", "The duration of a transfer; infinite for one that has not ended.", transfer_times, "flows"
+    ),
     "delay": _distribution("s", "One-way delay (RFC 7679).", DistributionColumn("delay", lost_counts=True)),
     "gap": _distribution("s", "Time between arrivals.", DistributionColumn("gap")),
     "jitter_rfc4689": _distribution(
@@ -268,7 +311,9 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         DistributionColumn("rtp_bandwidth", "bps", 1.0, has_quantiles=False),
         ("rtp",),
     ),
-    "frame_loss": MeasuredQuantity("1", "The share of video frames that did not arrive whole.", _frame_loss),
+    "frame_loss": MeasuredQuantity(
+        "1", "The share of video frames that did not arrive whole.", _frame_loss, ends=SHARE
+    ),
     "packet_rate": _of_flows(
         "1/s", "Packets a second at the receiver, from the first to the last.", _packet_rates, "intervals"
     ),
@@ -276,14 +321,19 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "1",
         "The share of arrivals that were out of order (RFC 4737).",
         _share_of_arrivals("reordered_packets", of_all=False),
+        ends=SHARE,
     ),
     "duplicates": MeasuredQuantity(
-        "1", "The share of arrivals that had arrived before.", _share_of_arrivals("duplicate_packets", of_all=True)
+        "1",
+        "The share of arrivals that had arrived before.",
+        _share_of_arrivals("duplicate_packets", of_all=True),
+        ends=SHARE,
     ),
     "delay_variation": _distribution(
         "s",
         "Differences of the delays of packets sent one after the other (RFC 3393), with their sign.",
         DistributionColumn("delay_variation", every_packet=False, has_quantiles=False),
+        ends=WITH_SIGN,
     ),
     "loss_burst": MeasuredQuantity("packets", "Losses in a row.", _loss_burst),
     "psnr": _of_flows(
@@ -292,34 +342,44 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         _numbers("psnr_db", _NOT_JUDGED, _NOT_JUDGED),
     ),
     "ssim": _of_flows(
-        "SSIM", "Structural similarity of a video that a program received.", _numbers("ssim", _NOT_JUDGED, _NOT_JUDGED)
+        "SSIM",
+        "Structural similarity of a video that a program received.",
+        _numbers("ssim", _NOT_JUDGED, _NOT_JUDGED),
+        ends=(-1.0, 1.0),
     ),
     "available_bandwidth": _of_flows(
         "bit/s",
         "The estimator's result, at the wire.",
-        _numbers("available_bandwidth_bps", _NOT_ESTIMATED, _NO_ESTIMATE),
+        of_answers(_numbers("available_bandwidth_bps", NOT_ESTIMATED, NO_ESTIMATE)),
     ),
     "available_bandwidth_error": _of_flows(
         "1",
         "The estimate over the true value minus 1; the true value is what the fabric counted at `ports` over the "
         "estimate's window.",
-        _bandwidth_errors,
+        of_answers(_bandwidth_errors),
+        ends=SHARE_LESS_ONE,
     ),
     "probe_bytes": _of_flows(
-        "B", "Bytes that the estimator sent.", _numbers("probe_bytes", _NOT_ESTIMATED, _NO_ESTIMATE)
+        "B",
+        "Bytes that the estimator sent.",
+        of_answers(_numbers("probe_bytes", NOT_ESTIMATED, NO_ESTIMATE), silent_too=True),
     ),
     "available_bandwidth_covered": _of_flows(
         "1",
         "1 if the estimate's interval, or range, contains the true value, as of `available_bandwidth_error`; 0 if not.",
-        _bandwidths_covered,
+        of_answers(_bandwidths_covered),
+        ends=SHARE,
     ),
     "probe_time": _of_flows(
-        "s", "The length of the estimate's window.", _numbers("probe_window_s", _NOT_ESTIMATED, _NO_ESTIMATE)
+        "s",
+        "The length of the estimate's window.",
+        of_answers(_numbers("probe_window_s", NOT_ESTIMATED, NO_ESTIMATE), silent_too=True),
     ),
     "probe_rate_error": _of_flows(
         "1",
         "Rates at which trains of probes were sent over those that the method asked for, minus 1.",
-        _numbers("probe_generated_share", _NOT_ESTIMATED, _NO_ESTIMATE, less=1.0),
+        _numbers("probe_generated_share", NOT_ESTIMATED, NO_ESTIMATE, less=1.0),
+        ends=SHARE_LESS_ONE,
     ),
     "probe_disturbances": _of_flows(
         "1",
@@ -330,18 +390,20 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "s",
         "What probes add to the delay of other UDP traffic: the median of its intervals' mean delays within the "
         "estimate's window, minus that outside.",
-        _numbers("probe_added_delay_ms", _NOT_ESTIMATED, _NO_HARM, 1e-3),
+        _numbers("probe_added_delay_ms", NOT_ESTIMATED, _NO_HARM, 1e-3),
+        ends=WITH_SIGN,
     ),
     "probe_loss": _of_flows(
         "1",
         "What probes add to the loss of other UDP traffic: its share of lost datagrams within the estimate's window, "
         "minus that outside.",
-        _numbers("probe_added_loss", _NOT_ESTIMATED, _NO_HARM),
+        _numbers("probe_added_loss", NOT_ESTIMATED, _NO_HARM),
+        ends=(-1.0, 1.0),
     ),
     "video_rate": _of_flows(
         "bit/s",
-        "The rate that each viewer of video in segments played.",
-        _numbers("video_rate_bps", _NOT_VIEWED, _NO_VIEWER),
+        "The rate that each viewer of video in segments played; none for one that had nothing to play.",
+        _video_rates,
     ),
     "video_read_rate": _of_flows(
         "bit/s",
@@ -356,28 +418,38 @@ QUANTITIES: Mapping[str, MeasuredQuantity] = {
         "1",
         "Packets a second that a sender achieved over those requested, minus 1.",
         _of_senders("requested_packets_per_second", of_requested=True),
+        ends=SHARE_LESS_ONE,
     ),
     "gap_error": _of_flows(
         "s", "The error of gaps that 99 % of a sender's gaps keep.", _of_senders("send_gap_error_p99_ms", 1e-3)
     ),
-    "together": _of_flows("1", "The share of a generator's gaps that are none.", _of_senders("send_together_share")),
+    "together": _of_flows(
+        "1", "The share of a generator's gaps that are none.", _of_senders("send_together_share"), ends=SHARE
+    ),
     "processor_time": _of_flows("1", "Processor time of a generator, over time.", _of_senders("send_processors")),
     "context_switches": _of_flows(
         "1/s", "Context switches of a generator in a second.", _of_senders("send_switches_per_second")
     ),
     **SAMPLED,
-    "completion_time": MeasuredQuantity(
-        "s",
-        "The time from the start of a transfer to the arrival of its last byte; infinite for one that has not ended.",
-        completion_time,
-        each=completion_times,
-        window="flows",
-        unfinished=unfinished,
+    "completion_time": replace(
+        _of_flows(
+            "s",
+            "The time from the start of a transfer to the arrival of its last byte; infinite for one that has not "
+            "ended.",
+            completion_times,
+            "flows",
+        ),
         protocols=("tcp", "http"),
     ),
     "throughput_fairness": MeasuredQuantity(
-        "1", "Jain's index of the payload that the receivers of flows got.", _of_intervals, window="intervals"
+        "1",
+        "Jain's index of the payload that the receivers of flows got.",
+        _of_intervals,
+        window="intervals",
+        ends=SHARE,
     ),
-    "fairness": MeasuredQuantity("1", "Jain's index of the packet rates of flows.", _fairness, window="intervals"),
+    "fairness": MeasuredQuantity(
+        "1", "Jain's index of the packet rates of flows.", _fairness, window="intervals", ends=SHARE
+    ),
 }
 """All measurements by the names that studies give them."""

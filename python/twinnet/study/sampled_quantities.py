@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from twinnet.study.measured_quantity import MeasuredQuantity
+from twinnet.study.measured_quantity import SHARE, MeasuredQuantity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,9 @@ def _sampled(
 
 
 def _share(meaning: str, counts: Callable[[pl.DataFrame], tuple[int, int]]) -> MeasuredQuantity:
-    return MeasuredQuantity("1", meaning, _not_of_flows, window="samples", table="port_samples", share_of=counts)
+    return MeasuredQuantity(
+        "1", meaning, _not_of_flows, window="samples", table="port_samples", share_of=counts, ends=SHARE
+    )
 
 
 def _not_of_flows(rows: pl.DataFrame, function: str) -> float:

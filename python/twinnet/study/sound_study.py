@@ -83,7 +83,7 @@ def unused_parameters(study: Study) -> list[Problem]:
         [
             specification.answer,
             *(one.check for one in specification.statements),
-            *(text for one in specification.published for text in (one.value, one.deviation, one.measured)),
+            *(text for one in specification.published for text in (one.value, one.to, one.deviation, one.measured)),
             *map(str, specification.twin.tolerance.values()),
         ]
     )
@@ -141,7 +141,7 @@ def wrong_statements(study: Study) -> list[Problem]:
         attempt(
             path, lambda one=published, rows=rows: rows.extend(row for _, row in each_published([one], study.beside))
         )
-        for key, row in itertools.product(("measured", "over", "value", "deviation"), rows):
+        for key, row in itertools.product(("measured", "over", "value", "to", "deviation"), rows):
             if len(problems) == before:
                 attempt((*path, key), lambda row=row, key=key: check_published(row, key))
     return problems

@@ -119,8 +119,8 @@ class Level(_Strict):
     text
         Its words in reports; default: its name.
     needs
-        Programs that runs on the wall clock need (`ITGSend`), or `cgroups`, `open-vswitch` or `open-vswitch-kernel`. On
-        a machine that lacks one, the level is left out, and the reason is told.
+        Programs that runs with real programs need (`ITGSend`), on either clock, or `cgroups`, `open-vswitch` or
+        `open-vswitch-kernel`. On a machine that lacks one, the level is left out, and the reason is told.
     set
         Values of parameters.
     queues
@@ -194,6 +194,10 @@ class Published(_Strict):
         Where it was published.
     value
         The published value, with its unit.
+    sense
+        How it is meant: `exact`; `about`, a rounded number; or a bound: what was published is `below` or `above` it.
+    to
+        Of a published range its upper end; `value` is the lower one then.
     deviation
         The published standard deviation of the samples, with its unit.
     n
@@ -213,6 +217,8 @@ class Published(_Strict):
     text: str
     source: str
     value: str
+    sense: Literal["exact", "about", "below", "above"] = "exact"
+    to: str = ""
     deviation: str = ""
     n: int | None = Field(default=None, ge=2)
     measured: str
@@ -220,6 +226,14 @@ class Published(_Strict):
     table: str = ""
     rows: str = ""
     where: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _has_one_meaning(self) -> Published:
+        if self.sense != "exact":
+            for key in ("to", "deviation", "n"):
+                if getattr(self, key):
+                    raise ValueError(f"'{key}' has no meaning for a value that is {self.sense} a number; leave it out")
+        return self
 
 
 class TwinSettings(_Strict):

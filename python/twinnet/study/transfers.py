@@ -1,10 +1,12 @@
-"""Transfers that end when all has arrived: how long they took, and how many have not ended."""
+"""Transfers that end when all has arrived: how long they took; one that has not ended is infinitely long.
+
+What had not ended when the run did is longer than what had (it is censored), and how much longer is not known. Left
+out, or counted until the run's end, it would make times shorter the more transfers fail.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from twinnet.study.value_functions import value_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,35 +15,18 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-__all__ = ["completion_time", "completion_times", "unfinished"]
+__all__ = ["completion_times", "transfer_times"]
 
 
 def completion_times(rows: pl.DataFrame) -> Vector:
-    """The times from the start of each transfer to the arrival of its last byte, in seconds; of those that ended."""
-    import polars as pl
+    """The times from the start of each transfer to the arrival of its last byte, in seconds; infinite for one that had
+    not ended.
 
-    ended = _transfers(rows).filter(pl.col("completed"))
-    return (ended["end"] - ended["start"]).to_numpy()
-
-
-def unfinished(rows: pl.DataFrame) -> int:
-    """How many transfers had not ended when the run did."""
-    return int((~_transfers(rows)["completed"]).sum())
-
-
-def completion_time(rows: pl.DataFrame, function: str) -> float:
-    """The mean or another function of the times; raises `LookupError` where a transfer has not ended."""
-    missing = unfinished(rows)
-    if missing:
-        raise LookupError(
-            f"{missing} of {_transfers(rows).height} transfers had not ended; percentiles and shares count them, as "
-            f"infinitely long, and {function} cannot"
-        )
-    return value_of(function, None, completion_times(rows))
-
-
-def _transfers(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each transfer: when its source began, when its receiver ended, and whether all had arrived."""
+    Raises
+    ------
+    LookupError
+        No transfer has an end of its own.
+    """
     import polars as pl
 
     if "completed" not in rows.columns:
@@ -49,6 +34,35 @@ def _transfers(rows: pl.DataFrame) -> pl.DataFrame:
     meant = rows.filter(pl.col("completed").is_not_null())
     if meant.is_empty():
         raise LookupError("no transfer has an end of its own: give TCP 'bytes', or HTTP no 'duration'")
-    return meant.group_by("name", "from_host", maintain_order=True).agg(
-        pl.col("start_s").min().alias("start"), pl.col("end_s").max().alias("end"), pl.col("completed").first()
+    each = meant.group_by("name", "from_host", maintain_order=True).agg(
+        (pl.col("end_s").max() - pl.col("start_s").min()).alias("time"), pl.col("completed").all()
     )
+    return _infinite_unless_ended(each)
+
+
+def transfer_times(rows: pl.DataFrame) -> Vector:
+    """The time from the first to the last byte at each end of a transfer, in seconds; infinite for one that has an end
+    of its own and had not reached it.
+
+    Raises
+    ------
+    LookupError
+        There was no transfer.
+    """
+    import polars as pl
+
+    ended = pl.col("completed") if "completed" in rows.columns else pl.lit(None, pl.Boolean)
+    each = rows.select(
+        (pl.col("end_s") - pl.col("start_s")).alias("time"), ended.fill_null(value=True).alias("completed")
+    )
+    times = _infinite_unless_ended(each.filter(pl.col("time").is_not_null() | ~pl.col("completed")))
+    if times.size == 0:
+        raise LookupError("no transfer ended")
+    return times
+
+
+def _infinite_unless_ended(each: pl.DataFrame) -> Vector:
+    import polars as pl
+
+    time = pl.when(pl.col("completed")).then(pl.col("time")).otherwise(float("inf"))
+    return each.select(time.cast(pl.Float64)).to_series().to_numpy()

@@ -2,7 +2,8 @@
 
 A datagram that was lost has an infinite delay: it counts in percentiles and shares (RFC 7679, sections 5.1, 5.2 and
 5.4), and so a percentile is infinite where more was lost than it leaves out. Means, deviations and extremes are of what
-arrived.
+arrived. A transfer that had not ended is a value itself, an infinite one, and so are the mean and the greatest of those
+that it is among.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def value_of(function: str, bound: Bound | None, values: Vector, lost: int = 0) 
         return (low + high) / 2
     if values.size == 0:
         raise LookupError(f"none of {lost} packets arrived")
+    infinite = int(np.isinf(values).sum())
+    if infinite and function in ("std", NORMALITY):
+        raise LookupError(f"{infinite} of {count} values are infinite, and {function} is of finite ones")
     if function == NORMALITY:
         return _normality(values)
     return float({"mean": values.mean, "std": values.std, "min": values.min, "max": values.max}[function]())
