@@ -1,8 +1,8 @@
 """The grain of a value, the least step by which what a run counts can change it; and what a file says of chance.
 
 A loss changes by one datagram of those that were sent, a throughput by one frame in its interval, a time by that of one
-frame on the slowest link. Where chance has a part in runs and all have one value, they differ by less than a grain, and
-not by nothing: a sample has at least the spread of its grain.
+frame on the slowest link in one of the datagrams or flows that it is of. Where chance has a part in runs and all have
+one value, they differ by less than a grain, and not by nothing: a sample has at least the spread of its grain.
 """
 
 from __future__ import annotations

@@ -119,7 +119,8 @@ class RunTables:
         if aggregate.bound is not None or measurement.of in SHARES_OF_COUNTS:
             return 1 / self._counted(aggregate)
         if measurement.unit == "s":
-            return None if self._model is None else self._model.frame_s
+            frame_s = None if self._model is None else self._model.frame_s
+            return None if frame_s is None else frame_s / self._values_of_time(aggregate)
         if measurement.unit == "packets":
             return 1 / self._counted(aggregate) if aggregate.function == "mean" else 1.0
         if measurement.unit == "B":
@@ -130,6 +131,13 @@ class RunTables:
             whole = aggregate.function == "mean" or not measurement.interval_ps
             return FRAME_BYTES * 8 / (length_s if whole else (measurement.interval_ps or 0) / _PS_PER_SECOND)
         return 1 / length_s if measurement.of == "packet_rate" and length_s > 0 else None
+
+    def _values_of_time(self, aggregate: Aggregate) -> int:
+        """How many times `aggregate` is of, of datagrams, round trips or flows: at least 1."""
+        rows, column = self._selected(self.flows, aggregate), self.measurements[aggregate.measurement].quantity.column
+        if column is None:
+            return max(1, rows.height)
+        return max(1, int(column.measured(rows)[column.of_flows("count")].sum()))
 
     def _counted(self, aggregate: Aggregate) -> int:
         """How many datagrams, intervals, looks or flows the value of `aggregate` is of: at least 1."""
