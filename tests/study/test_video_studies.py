@@ -115,6 +115,11 @@ def test_statements_that_speak_of_physics_hold_with_repetitions(
         assert judged.pop("serialisation-8", "not supported") == "not supported"
         # The clip of the original, which was not published, paused for longer.
         assert judged.pop("greatest-delay-above-mininet", "not supported") == "not supported"
+        # So few datagrams bound no loss by 0.1 %, although none of them is lost.
+        assert judged.pop("nothing-is-lost", "undecided") == "undecided"
+        if study == "multimedia-delivery":
+            lost = {one["mean"] for one in record["means"] if one["measurement"] == "lost"}
+            assert lost == {0.0}
         assert set(judged.values()) == {"supported"}, record["statements"]
 
 
