@@ -22,7 +22,6 @@ __all__ = [
     "TestResult",
     "alike",
     "anderson_darling",
-    "blocked_contrast",
     "bootstrap_interval",
     "cliffs_delta",
     "describe",
@@ -204,64 +203,6 @@ def _welch(a: Vector, b: Vector) -> tuple[float, float]:
     return math.sqrt(u + v), (u + v) ** 2 / (u**2 / (a.size - 1) + v**2 / (b.size - 1))
 
 
-def blocked_contrast(
-    samples: Sequence[Samples],
-    blocks: Sequence[Sequence[str]],
-    scales: Sequence[float],
-    level: float = 0.95,
-) -> tuple[Interval, TestResult] | None:
-    """The sum of the groups' means with the blocks' effects taken out: a randomised block design, by least squares.
-
-    The model is additive with one variance: a value of group g in block b is `mean_g + scale_g * effect_b` and an error
-    (Searle 1971, Linear Models, chapter 7; Montgomery, Design and Analysis of Experiments, chapter 4). Blocks need not
-    hold all groups, nor as many values of each. With two groups and one value of each in every block this is the paired
-    t test.
-
-    Parameters
-    ----------
-    samples
-        The values of each group; for the difference of two groups the second with its sign changed.
-    blocks
-        The block of each value.
-    scales
-        How much of a block's effect the values of each group hold: 1 and -1 for a difference.
-    level
-        The confidence level.
-
-    Returns
-    -------
-    tuple or None
-        The interval, and the test that the sum is zero; `None` where the blocks do not permit it: no block says the
-        groups apart, or nothing is left to tell the spread from.
-    """
-    _check_level(level)
-    values = np.concatenate([_vector(one, 1, "a contrast in blocks") for one in samples])
-    group_of = np.repeat(np.arange(len(samples)), [len(one) for one in samples])
-    names = np.array([name for one in blocks for name in one])
-    if names.size != values.size:
-        raise ValueError(f"{values.size} values have {names.size} blocks; give one for each")
-    groups = (group_of[:, None] == np.arange(len(samples))).astype(np.float64)
-    inside = (names[:, None] == np.unique(names)).astype(np.float64)
-    # Centred: where a block's effect does not cancel, the sum is given for the mean of the blocks as they were used.
-    design = np.hstack([groups, np.asarray(scales, dtype=np.float64)[group_of, None] * (inside - inside.mean(axis=0))])
-    inverse = np.linalg.pinv(design)
-    wanted = np.concatenate([np.ones(len(samples)), np.zeros(inside.shape[1])])
-    degrees = values.size - int(np.linalg.matrix_rank(design))
-    if degrees < 1 or not np.allclose(wanted @ inverse @ design, wanted, atol=1e-8):
-        return None
-    fitted = inverse @ values
-    estimate = float(wanted @ fitted)
-    left = float(np.sum((values - design @ fitted) ** 2)) / degrees
-    # What rounding leaves of values that are all alike is no spread.
-    spread = left if left > (1e-12 * float(np.abs(values).max(initial=0.0))) ** 2 else 0.0
-    error = math.sqrt(spread * float(wanted @ inverse @ inverse.T @ wanted))
-    half = t_quantile(level, degrees) * error
-    return (
-        Interval(estimate, estimate - half, estimate + half, level, "blocks"),
-        _two_sided_t("t in blocks", estimate, error, float(degrees)),
-    )
-
-
 def bootstrap_interval(
     samples: Samples,
     statistic: Callable[[Vector], float] | None = None,
@@ -388,7 +329,7 @@ def welch_t_test(first: Samples, second: Samples) -> TestResult:
     return _two_sided_t("Welch's t", float(a.mean() - b.mean()), error, degrees)
 
 
-def t_test_of_means(difference: float, *errors: tuple[float, int]) -> TestResult:
+def t_test_of_means(difference: float, *errors: tuple[float, float]) -> TestResult:
     """Welch's t test of a `difference` of two means of which only the standard errors are known, two-sided.
 
     Parameters

@@ -8,55 +8,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
-from twinnet.study.predicate import Aggregate, Check, Names, parse_check
-from twinnet.study.quantity import parse_quantity
-from twinnet.study.specification import Statement
-from twinnet.study.verdict import judge
 
+from twinnet_validation.drawn_runs import Claim, DrawnRun, drawn_runs
 from twinnet_validation.law import Law, Row
-
-if TYPE_CHECKING:
-    from twinnet.study.run_quantities import RunTables
 
 __all__ = ["LAW"]
 
 _STUDIES = 300
 _SHORT = 60
 _COUNTS = (3, 5, 10, 20)
+_TWO_TOO = (2, *_COUNTS)
 _SURE = 3.29
 """Standard errors of a share that 99.9 % of shares keep."""
 
 Values = npt.NDArray[np.float64]
 _Draw = Callable[[np.random.Generator, int], Values]
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run with one drawn value, as the judge of statements sees a run."""
-
-    run: SimpleNamespace
-    drawn: float
-    step: float | None
-
-    is_drawn = True
-
-    @property
-    def fingerprint(self) -> tuple[int, ...]:
-        """No two runs are the same."""
-        return (id(self),)
-
-    def value(self, aggregate: Aggregate) -> float:
-        """The drawn value."""
-        return self.drawn
-
-    def grain(self, aggregate: Aggregate) -> float | None:
-        """The least step of the value."""
-        return self.step
 
 
 @dataclass(frozen=True)
@@ -75,6 +44,8 @@ class _Values:
         Where that is from.
     step
         The least step of a value.
+    counts
+        How many values are drawn.
     """
 
     name: str
@@ -82,6 +53,35 @@ class _Values:
     limit: Callable[[int], float]
     why: str
     step: float | None = None
+    counts: tuple[int, ...] = _COUNTS
+
+
+@dataclass(frozen=True)
+class _Design:
+    """A way to compare two levels.
+
+    Attributes
+    ----------
+    name
+        The design in words.
+    claim
+        What is claimed, and just not true.
+    draw
+        Draws the runs, by a number of repetitions or pairs.
+    counts
+        These numbers.
+    counted
+        What they are of.
+    of_forty
+        Whether it may be supported in one study of forty; else in one of twenty.
+    """
+
+    name: str
+    claim: Claim
+    draw: Callable[[np.random.Generator, int], list[DrawnRun]]
+    counts: tuple[int, ...]
+    counted: str = "repetitions"
+    of_forty: bool = False
 
 
 def _lognormal(sigma: float) -> _Draw:
@@ -138,13 +138,19 @@ def _unseen(count: int) -> float:
 
 
 _VALUES = (
-    _Values("normal, deviation 0.1", lambda random, n: 1 + 0.1 * random.standard_normal(n), _forty, _ONE_IN_FORTY),
+    _Values(
+        "normal, deviation 0.1",
+        lambda random, n: 1 + 0.1 * random.standard_normal(n),
+        _forty,
+        _ONE_IN_FORTY,
+        counts=_TWO_TOO,
+    ),
     _Values("normal, deviation 0.3", lambda random, n: 1 + 0.3 * random.standard_normal(n), _forty, _ONE_IN_FORTY),
     _Values("uniform from 0", lambda random, n: 2 * random.random(n), _twenty, _ONE_IN_TWENTY),
     _Values("exponential", lambda random, n: random.exponential(size=n), _twenty, _ONE_IN_TWENTY),
     _Values("lognormal, sigma 0.5", _lognormal(0.5), _twenty, _ONE_IN_TWENTY),
-    _Values("lognormal, sigma 1", _lognormal(1.0), _twenty, _ONE_IN_TWENTY),
-    _Values("lognormal, sigma 1.5", _lognormal(1.5), _twenty, _ONE_IN_TWENTY),
+    _Values("lognormal, sigma 1", _lognormal(1.0), _twenty, _ONE_IN_TWENTY, counts=_TWO_TOO),
+    _Values("lognormal, sigma 1.5", _lognormal(1.5), _twenty, _ONE_IN_TWENTY, counts=_TWO_TOO),
     _Values("lognormal, sigma 1.5, above a base of 5", _above_a_base, _hidden, _HIDDEN),
     _Values("lost datagrams, 0.1 % of 22", _losses, _twenty, _ONE_IN_TWENTY, 1 / 22 / 0.001),
     _Values("infinite above 1.6 times the mean", _censored, _twenty, _ONE_IN_TWENTY),
@@ -159,57 +165,126 @@ _PAIRS: tuple[tuple[str, _Values, _Draw], ...] = (
     ("lognormal, sigma 1 and 0.5", _VALUES[5], _lognormal(0.5)),
 )
 """Two laws with one mean, the second with twice as many values, of which the first is claimed to have less."""
+_PLACES = tuple("abcdefghij")
+_FACTORS = {"law": ["one", "other"], "place": _PLACES}
+_BESIDE_A_NUMBER = Claim("mean(delay) < bound", "1 s", _FACTORS)
+_BESIDE_ANOTHER = Claim("mean(delay, law=one) < mean(delay, law=other)", "1 s", _FACTORS)
+
+
+def _single_runs(random: np.random.Generator, pairs: int) -> list[DrawnRun]:
+    """One run of each law in each place: lognormal with sigma 1, and normal."""
+    return [
+        run
+        for law, draw in (("one", _lognormal(1.0)), ("other", _VALUES[0].draw))
+        for place, value in zip(_PLACES, draw(random, pairs), strict=False)
+        for run in drawn_runs([value], {"law": law, "place": place})
+    ]
+
+
+def _near_the_top(random: np.random.Generator, count: int) -> list[DrawnRun]:
+    """A loss of 99 % on the mean, skewed downward."""
+    return drawn_runs(1 - 0.01 * _lognormal(1.0)(random, count), {"law": "one"})
+
+
+def _on_machines(first: _Draw, second: _Draw) -> Callable[[np.random.Generator, int], list[DrawnRun]]:
+    """Three machines that differ by 0.2, of which each made so many runs of the first law and four times as many of the
+    second."""
+
+    def draw(random: np.random.Generator, count: int) -> list[DrawnRun]:
+        found: list[DrawnRun] = []
+        for law, each, values in (("one", count, first), ("other", 4 * count, second)):
+            machines = np.repeat(np.arange(3), each)
+            drawn = values(random, machines.size) + 0.2 * machines
+            found += drawn_runs(drawn, {"law": law}, [f"m{machine}" for machine in machines])
+        return found
+
+    return draw
+
+
+def _same_seeds(random: np.random.Generator, count: int) -> list[DrawnRun]:
+    """Two laws that share a normal part, and of which the first has 0.2 more, of a lognormal law with sigma 1."""
+    common = 1 + 0.3 * random.standard_normal(count)
+    more = 0.2 * _lognormal(1.0)(random, count)
+    return [
+        *drawn_runs(common + more, {"law": "one"}, seeds=True),
+        *drawn_runs(common, {"law": "other"}, seeds=True),
+    ]
+
+
+def _two_beside_many(random: np.random.Generator, count: int) -> list[DrawnRun]:
+    draw = _VALUES[0].draw
+    return [*drawn_runs(draw(random, 2), {"law": "one"}), *drawn_runs(draw(random, count), {"law": "other"})]
+
+
+_DESIGNS = (
+    _Design("single runs in pairs: lognormal, sigma 1, and normal", _BESIDE_ANOTHER, _single_runs, (3, 6, 10), "pairs"),
+    _Design(
+        "a loss near 100 %: 1 % less, lognormal with sigma 1",
+        Claim("mean(loss) > 99 %", "1 s", _FACTORS),
+        _near_the_top,
+        (3, 5, 10),
+    ),
+    _Design(
+        "within three machines: normal, deviations 1 and 0.1",
+        _BESIDE_ANOTHER,
+        _on_machines(lambda random, n: 1 + random.standard_normal(n), _VALUES[0].draw),
+        (1, 2),
+        "of the first on each",
+        True,
+    ),
+    _Design(
+        "within three machines: lognormal, sigma 1, and normal",
+        _BESIDE_ANOTHER,
+        _on_machines(_lognormal(1.0), _VALUES[0].draw),
+        (1, 2),
+        "of the first on each",
+    ),
+    _Design(
+        "the same within 0.2, by common seeds: 0.2 more, lognormal with sigma 1",
+        Claim("mean(delay, law=one) = mean(delay, law=other) within 0.2 s", "1 s", _FACTORS),
+        _same_seeds,
+        (2, 5, 10),
+    ),
+    _Design("two runs beside more: normal, deviation 0.1", _BESIDE_ANOTHER, _two_beside_many, (5, 20), of_forty=True),
+)
 
 
 def _measure(quick: bool) -> Sequence[Row]:
     studies = _SHORT if quick else _STUDIES
     rows: list[Row] = []
     for number, law in enumerate(_VALUES):
-        for count in _COUNTS:
+        for count in law.counts:
             wrong = sum(_is_supported(law, None, [number, count, place], count) for place in range(studies))
-            rows.append(_row(law.name, law, count, wrong, studies))
+            rows.append(_row(f"{law.name}, {count} repetitions", law.limit(count), law.why, wrong, studies))
     for number, (name, law, draw) in enumerate(_PAIRS, 50):
         for count in _COUNTS:
             wrong = sum(_is_supported(law, draw, [number, count, place], count) for place in range(studies))
-            rows.append(_row(f"two: {name}", law, count, wrong, studies))
+            rows.append(_row(f"two: {name}, {count} repetitions", law.limit(count), law.why, wrong, studies))
+    for number, design in enumerate(_DESIGNS, 60):
+        limit, why = (_forty(0), _ONE_IN_FORTY) if design.of_forty else (_twenty(0), _ONE_IN_TWENTY)
+        for count in design.counts:
+            drawn = (design.draw(np.random.default_rng([number, count, place]), count) for place in range(studies))
+            wrong = sum(design.claim.judged(runs).verdict == "supported" for runs in drawn)
+            rows.append(_row(f"{design.name}, {count} {design.counted}", limit, why, wrong, studies))
     return rows
 
 
 def _is_supported(law: _Values, other: _Draw | None, seed: list[int], count: int) -> bool:
     """True if a study supports that the mean is below what it is: 1, or that of another law with as much."""
     random = np.random.default_rng(seed)
-    runs = _runs(law.draw(random, count), "one", law.step)
-    claim, check = _BESIDE_A_NUMBER
-    if other is not None:
-        runs += _runs(other(random, 2 * count), "other", None)
-        claim, check = _BESIDE_ANOTHER
-    return judge(claim, check, cast("Sequence[RunTables]", runs), 0.95).verdict == "supported"
+    runs = drawn_runs(law.draw(random, count), {"law": "one"}, step=law.step)
+    if other is None:
+        return _BESIDE_A_NUMBER.judged(runs).verdict == "supported"
+    runs += drawn_runs(other(random, 2 * count), {"law": "other"})
+    return _BESIDE_ANOTHER.judged(runs).verdict == "supported"
 
 
-def _runs(values: Values, law: str, step: float | None) -> list[_Run]:
-    record = {"clock": "virtual", "seed": None}
-    return [
-        _Run(SimpleNamespace(levels={"law": law}, record=record, repetition=place), float(value), step)
-        for place, value in enumerate(values, 1)
-    ]
-
-
-def _row(name: str, law: _Values, count: int, wrong: int, studies: int) -> Row:
-    limit = law.limit(count)
+def _row(setting: str, limit: float, why: str, wrong: int, studies: int) -> Row:
     most = limit + _SURE * math.sqrt(limit * (1 - limit) / studies)
-    why = f"at most {100 * limit:.3g} %: {law.why}; {studies} studies show up to {100 * most:.3g} %"
+    said = f"at most {100 * limit:.3g} %: {why}; {studies} studies show up to {100 * most:.3g} %"
     share = wrong / studies
-    what = "supported although not true"
-    return Row(f"{name}, {count} repetitions", what, "%", None, 100 * share, why, share <= most)
+    return Row(setting, "supported although not true", "%", None, 100 * share, said, share <= most)
 
-
-def _claim(text: str) -> tuple[Statement, Check]:
-    names = Names({"bound": parse_quantity("1 s")}, {"delay": "s"}, {"law": ["one", "other"]})
-    return Statement(id="x", text="x", check=text), parse_check(text, names)
-
-
-_BESIDE_A_NUMBER = _claim("mean(delay) < bound")
-_BESIDE_ANOTHER = _claim("mean(delay, law=one) < mean(delay, law=other)")
 
 LAW = Law(
     "values",

@@ -6,22 +6,18 @@ The studies go through the functions that judge real ones. Only the values of ru
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 from twinnet.stats import holm
 from twinnet.study.interaction import interaction
 from twinnet.study.machine_blocks import together
-from twinnet.study.predicate import Aggregate, Check, Names, parse_check
-from twinnet.study.quantity import parse_quantity
-from twinnet.study.specification import Statement
 from twinnet.study.value_functions import value_of
-from twinnet.study.verdict import judge
 
+from twinnet_validation.drawn_runs import LEVEL, Claim, DrawnRun, drawn_runs
 from twinnet_validation.law import Law, Row
 
 if TYPE_CHECKING:
@@ -31,9 +27,8 @@ __all__ = ["LAW"]
 
 _STUDIES = 1000
 _SHORT = 100
-_LEVEL = 0.95
 _BLOCKS = ("a", "b", "c", "d", "e", "f")
-_NAMES = Names({"bound": parse_quantity("10 ms")}, {"delay": "s"}, {"queue": ["fifo", "codel"], "rate": _BLOCKS})
+_FACTORS = {"queue": ["fifo", "codel"], "rate": _BLOCKS}
 _BOUND = 0.010
 _SPREAD = 0.001
 _SHARE_OF_A_SECOND = 10.0
@@ -42,49 +37,6 @@ _SURE = 3.29
 """Standard errors of a share that 99.9 % of shares keep."""
 
 Values = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run with one drawn value, as the judge of statements sees a run."""
-
-    run: SimpleNamespace
-    drawn: float
-
-    is_drawn = True
-
-    @property
-    def fingerprint(self) -> tuple[int, ...]:
-        """No two runs are the same."""
-        return (id(self),)
-
-    def value(self, aggregate: Aggregate) -> float:
-        """The drawn value."""
-        return self.drawn
-
-    def grain(self, aggregate: Aggregate) -> float | None:
-        """No step of the value is known."""
-        return None
-
-    def flow_of(self, aggregate: Aggregate) -> str:
-        """One flow."""
-        return ""
-
-
-def _runs(
-    values: Sequence[float] | Values,
-    levels: Mapping[str, str],
-    machines: Sequence[str] | None = None,
-    seeds: bool = False,
-) -> list[_Run]:
-    """Runs under `levels` with these values; `seeds`: repetitions have the same ones under all levels."""
-    found: list[_Run] = []
-    for place, value in enumerate(values):
-        record: dict[str, Any] = {"clock": "virtual", "seed": place if seeds else None}
-        if machines is not None:
-            record = {"clock": "wall", "machine": {"name": machines[place]}}
-        found.append(_Run(SimpleNamespace(levels=levels, record=record, repetition=place + 1), float(value)))
-    return found
 
 
 @dataclass(frozen=True)
@@ -103,73 +55,75 @@ class _Kind:
 
     setting: str
     check: str
-    draw: Callable[[np.random.Generator, float], list[_Run]]
+    draw: Callable[[np.random.Generator, float], list[DrawnRun]]
     truth: float
     least: float = 0.93
     most: float = 0.97
 
 
-def _one(random: np.random.Generator, shift: float) -> list[_Run]:
-    return _runs(_BOUND - shift + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": "a"})
+def _one(random: np.random.Generator, shift: float) -> list[DrawnRun]:
+    return drawn_runs(_BOUND - shift + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": "a"})
 
 
-def _two(random: np.random.Generator, shift: float) -> list[_Run]:
+def _two(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Deviations of 1 and 3, 5 and 10 repetitions."""
     return [
-        *_runs(_BOUND - shift + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": "a"}),
-        *_runs(_BOUND + 3 * _SPREAD * random.standard_normal(10), {"queue": "fifo", "rate": "a"}),
+        *drawn_runs(_BOUND - shift + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": "a"}),
+        *drawn_runs(_BOUND + 3 * _SPREAD * random.standard_normal(10), {"queue": "fifo", "rate": "a"}),
     ]
 
 
 def _blocked(
     random: np.random.Generator, shift: float, repetitions: int = 3, seeds: bool = False, mixed: bool = True
-) -> list[_Run]:
+) -> list[DrawnRun]:
     """Two queues at six rates that differ by tens of deviations."""
-    found: list[_Run] = []
+    found: list[DrawnRun] = []
     common = _SPREAD * random.standard_normal(repetitions)
     for place, rate in enumerate(_BLOCKS):
         for queue, less in (("codel", shift), ("fifo", 0.0)):
             spread = _SPREAD * (1 + place if mixed else 1)
             own = spread * random.standard_normal(repetitions) + (3 * common if seeds else 0.0)
-            found += _runs(10 * _SPREAD * (1 + place) - less + own, {"queue": queue, "rate": rate}, seeds=seeds)
+            found += drawn_runs(10 * _SPREAD * (1 + place) - less + own, {"queue": queue, "rate": rate}, seeds=seeds)
     return found
 
 
-def _on_machines(random: np.random.Generator, shift: float) -> list[_Run]:
+def _on_machines(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Three machines that differ by tens of deviations made two runs of each queue."""
     machines = ["one", "one", "two", "two", "three", "three"]
     effects = np.repeat(20 * _SPREAD * np.arange(3), 2)
     return [
         run
         for queue, less in (("codel", shift), ("fifo", 0.0))
-        for run in _runs(effects - less + _SPREAD * random.standard_normal(6), {"queue": queue, "rate": "a"}, machines)
+        for run in drawn_runs(
+            effects - less + _SPREAD * random.standard_normal(6), {"queue": queue, "rate": "a"}, machines
+        )
     ]
 
 
-def _worst(random: np.random.Generator, shift: float, at_bound: int = 1) -> list[_Run]:
+def _worst(random: np.random.Generator, shift: float, at_bound: int = 1) -> list[DrawnRun]:
     """Six rates of five repetitions; the first `at_bound` of them are at the bound less `shift`, the rest far below."""
-    found: list[_Run] = []
+    found: list[DrawnRun] = []
     for place, rate in enumerate(_BLOCKS):
         mean = _BOUND - shift - (0.0 if place < at_bound else 10 * _SPREAD)
-        found += _runs(mean + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": rate})
+        found += drawn_runs(mean + _SPREAD * random.standard_normal(5), {"queue": "codel", "rate": rate})
     return found
 
 
-def _equal_values(random: np.random.Generator, shift: float) -> list[_Run]:
+def _equal_values(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Five runs that are above or below the bound by the same amount, with 1/2 each."""
     signs = np.where(random.random(5) < 0.5, -1.0, 1.0)
-    return _runs(_BOUND + _SPREAD * signs - shift, {"queue": "codel", "rate": "a"})
+    return drawn_runs(_BOUND + _SPREAD * signs - shift, {"queue": "codel", "rate": "a"})
 
 
-def _percentiles(random: np.random.Generator, shift: float) -> list[_Run]:
+def _percentiles(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Five runs of 1000 packets whose delays are exponential, with a mean that differs between runs. The mean of the
     990th of 1000 such delays is their mean times 1/11 + ... + 1/1000 (Renyi 1953)."""
     mean = (_BOUND - shift) / sum(1 / place for place in range(11, 1001))
     delays = [mean * (1 + 0.1 * random.standard_normal()) * random.exponential(size=1000) for _ in range(5)]
-    return _runs([value_of("p99", None, one) for one in delays], {"queue": "codel", "rate": "a"})
+    return drawn_runs([value_of("p99", None, one) for one in delays], {"queue": "codel", "rate": "a"})
 
 
-def _shares(random: np.random.Generator, shift: float) -> list[_Run]:
+def _shares(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Five runs of 1000 packets, of which about 95 % are in time; half of the others are late, half are lost."""
     values: list[float] = []
     for _ in range(5):
@@ -177,15 +131,15 @@ def _shares(random: np.random.Generator, shift: float) -> list[_Run]:
         lost = random.binomial(1000 - in_time, 0.5)
         delays = np.repeat([_BOUND / 2, 2 * _BOUND], [in_time, 1000 - in_time - lost])
         values.append(value_of("share", ("<", _BOUND), delays, lost))
-    return _runs(values, {"queue": "codel", "rate": "a"})
+    return drawn_runs(values, {"queue": "codel", "rate": "a"})
 
 
-def _half_lost(random: np.random.Generator, shift: float) -> list[_Run]:
+def _half_lost(random: np.random.Generator, shift: float) -> list[DrawnRun]:
     """Five runs of 1000 packets, each of which loses 2 % of them with 1/2."""
     values: list[float] = []
     for lost in [20 if random.random() < 0.5 else 0 for _ in range(5)]:
         values.append(value_of("p99", None, _BOUND / 2 + _SPREAD * random.random(1000 - lost) - shift, lost))
-    return _runs(values, {"queue": "codel", "rate": "a"})
+    return drawn_runs(values, {"queue": "codel", "rate": "a"})
 
 
 _LESS = "mean(delay, queue=codel) < mean(delay, queue=fifo)"
@@ -241,35 +195,38 @@ def _measure(quick: bool) -> Sequence[Row]:
     studies = _SHORT if quick else _STUDIES
     rows: list[Row] = []
     for number, kind in enumerate(_KINDS):
-        check = parse_check(kind.check, _NAMES)
-        wrong = sum(_verdict(kind, check, [number, place, 0], 0.0)[0] == "supported" for place in range(studies))
+        claim = _claim(kind.check)
+        wrong = sum(_verdict(kind, claim, [number, place, 0], 0.0)[0] == "supported" for place in range(studies))
         rows.append(_at_most(kind.setting, wrong, studies))
-        judged = [_verdict(kind, check, [number, place, 1], _SPREAD) for place in range(studies)]
+        judged = [_verdict(kind, claim, [number, place, 1], _SPREAD) for place in range(studies)]
         held = sum(low <= kind.truth <= high for _, low, high in judged)
         rows.append(_between(kind.setting, held, studies, kind.least, kind.most))
     for number, kind in enumerate(_BY_SIGN):
-        check = parse_check(kind.check, _NAMES)
-        wrong = sum(_verdict(kind, check, [90 + 2 * number, place], 0.0)[0] == "supported" for place in range(studies))
+        claim = _claim(kind.check)
+        wrong = sum(_verdict(kind, claim, [90 + 2 * number, place], 0.0)[0] == "supported" for place in range(studies))
         rows.append(_at_most(kind.setting, wrong, studies))
     return [*rows, *_interactions(studies), *_families(studies)]
 
 
-def _verdict(kind: _Kind, check: Check, seed: list[int], shift: float) -> tuple[str, float, float]:
-    runs = cast("Sequence[RunTables]", kind.draw(np.random.default_rng(seed), shift))
-    found = judge(Statement(id="x", text="x", check=kind.check), check, runs, _LEVEL)
+def _claim(check: str) -> Claim:
+    return Claim(check, "10 ms", _FACTORS)
+
+
+def _verdict(kind: _Kind, claim: Claim, seed: list[int], shift: float) -> tuple[str, float, float]:
+    found = claim.judged(kind.draw(np.random.default_rng(seed), shift))
     difference = found.comparisons[0].difference
     return found.verdict, difference.low, difference.high
 
 
 def _interactions(studies: int) -> list[Row]:
     """A difference that is the same at six rates, and is said not to be."""
-    check = parse_check(_LESS, _NAMES)
+    check = _claim(_LESS).check
     rows: list[Row] = []
     for number, (how, seeds) in enumerate((("", False), (" with common seeds", True))):
         wrong = 0
         for place in range(studies):
             drawn = _blocked(np.random.default_rng([94 + number, place]), _SPREAD, 5, seeds=seeds)
-            wrong += interaction(check[0], cast("Sequence[RunTables]", drawn), _LEVEL) is not None
+            wrong += interaction(check[0], cast("Sequence[RunTables]", drawn), LEVEL) is not None
         setting = f"a difference over 6 others{how}, 5 repetitions (intervals that overlap, Bonferroni)"
         rows.append(_at_most(setting, wrong, studies, "said to vary although it does not"))
     return rows
@@ -282,14 +239,14 @@ def _families(studies: int) -> list[Row]:
     for place in range(studies):
         groups = np.random.default_rng([91, place]).standard_normal((6, 5))
         pairs = [(groups[i], [""] * 5, groups[j], [""] * 5) for i in range(6) for j in range(i)]
-        compared = together([(list(a), b, list(c), d) for a, b, c, d in pairs], _LEVEL)
-        wrong += min(holm([test.p_value for _, test in compared if test is not None])) < 1 - _LEVEL
+        compared = together([(list(a), b, list(c), d) for a, b, c, d in pairs], LEVEL)
+        wrong += min(holm([test.p_value for _, test in compared if test is not None])) < 1 - LEVEL
         held += all(interval.low <= 0 <= interval.high for interval, _ in compared)
     return [_at_most(setting, wrong, studies), _between(setting, held, studies, 0.93, 1.0)]
 
 
 def _at_most(setting: str, wrong: int, studies: int, what: str = "supported although not true") -> Row:
-    limit = 1 - _LEVEL
+    limit = 1 - LEVEL
     most = limit + _SURE * math.sqrt(limit * (1 - limit) / studies)
     why = f"at most 5 %; {studies} studies of 5 % show up to {100 * most:.1f} %"
     return Row(setting, what, "%", None, 100 * wrong / studies, why, wrong / studies <= most)

@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 from twinnet.stats import t_quantile
 from twinnet.study.contrast import sum_of_means
+from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Aggregate, Term
 
 CELLS = {
@@ -25,6 +26,7 @@ CELLS = {
     ("fifo", "high"): (41.0, 35.5, 46.2, 39.7),
 }
 """Delays in ms of a design of two by three, whose factors interact."""
+MEASURED = {"delay": Measurement(of="delay")}
 
 
 def codel_less_fifo(counts: tuple[int, ...]) -> Any:
@@ -35,7 +37,7 @@ def codel_less_fifo(counts: tuple[int, ...]) -> Any:
             record = {"clock": "virtual", "seed": hash((queue, load, place))}
             run = SimpleNamespace(levels={"queue": queue, "load": load}, record=record)
             given = {"fingerprint": (queue, load, place), "value": lambda _, value=value: value}
-            runs.append(SimpleNamespace(run=run, is_drawn=True, grain=lambda _: None, **given))
+            runs.append(SimpleNamespace(run=run, is_drawn=True, grain=lambda _: None, measurements=MEASURED, **given))
     sides = ((1.0, "codel"), (-1.0, "fifo"))
     terms = tuple(Term(factor, Aggregate("mean", "delay", (), None, (("queue", one),))) for factor, one in sides)
     return sum_of_means(terms, runs, 0.95).interval

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from twinnet.study.interaction import interaction
+from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Names, parse_check
 
 LOADS = ("low", "high")
@@ -22,6 +23,7 @@ class Run:
         self.delay_s = delay_s
         self.fingerprint = (id(self),)
         self.is_drawn = True
+        self.measurements = {"delay": Measurement(of="delay")}
 
     def value(self, aggregate: object) -> float:
         return self.delay_s

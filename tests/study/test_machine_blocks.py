@@ -9,8 +9,9 @@ from scipy import stats as scipy_stats
 from twinnet.report.progress import SilentObserver
 from twinnet.report.summary import machine_sentences, summary_record
 from twinnet.report.write import write_report
-from twinnet.stats import blocked_contrast, welch_interval
+from twinnet.stats import welch_interval
 from twinnet.study.analysis import Analysis
+from twinnet.study.blocked_contrast import blocked_contrast
 from twinnet.study.comparison import compare_results
 from twinnet.study.machine import describe_place, machine_of, processor_ranges
 from twinnet.study.machine_blocks import apart, confounded_levels, difference_in_blocks
@@ -28,11 +29,52 @@ def test_one_run_of_each_level_on_each_machine_is_the_paired_t_test():
     paired = scipy_stats.ttest_rel(first, second)
     bounds = paired.confidence_interval(0.95)
     assert found is not None
-    interval, test = found
+    interval, test = found.interval(), found.test
     assert (test.statistic, test.p_value, test.degrees_of_freedom) == pytest.approx(
         (paired.statistic, paired.pvalue, 8)
     )
     assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_with_one_machine_it_is_welchs_test() -> None:
+    draw = np.random.default_rng(3)
+    first, second = draw.normal(5, 1, 9), draw.normal(4, 3, 5)
+    found = blocked_contrast([first, -second], [["m"] * 9, ["m"] * 5], [1, -1])
+    welch = scipy_stats.ttest_ind(first, second, equal_var=False)
+    assert found is not None
+    assert (found.test.statistic, found.test.p_value) == pytest.approx((welch.statistic, welch.pvalue))
+    assert found.degrees_of_freedom == pytest.approx(welch.df)
+
+
+def test_standard_error_and_degrees_of_freedom_are_hc2_and_bell_mccaffrey_in_whole_matrices() -> None:
+    draw = np.random.default_rng(4)
+    first, second = draw.normal(5, 1, 9), -4 * draw.normal(4, 1, 5)
+    machines = (["a"] * 3 + ["b"] * 4 + ["c"] * 2, ["a"] * 2 + ["b"] * 2 + ["c"])
+    found = blocked_contrast([first, second], machines, [1, -4])
+    values, names = np.concatenate([first, second]), np.array([*machines[0], *machines[1]])
+    of_group = np.repeat([0, 1], [9, 5])
+    inside = (names[:, None] == np.array(["a", "b", "c"])).astype(float)
+    scaled = np.array([1.0, -4.0])[of_group, None] * (inside - inside.mean(axis=0))
+    design = np.hstack([np.eye(2)[of_group], scaled])
+    weights = np.array([1, 1, 0, 0, 0]) @ np.linalg.pinv(design)
+    left = np.eye(14) - design @ np.linalg.pinv(design)
+    squares, free = (left @ values) ** 2, np.diag(left)
+    spreads = np.array([squares[of_group == g].sum() / free[of_group == g].sum() for g in (0, 1)])[of_group]
+    form = left @ np.diag(weights**2 / free) @ left @ np.diag(spreads)
+    assert found is not None
+    assert sum(found.variances) == pytest.approx(float((weights**2 * squares / free).sum()))
+    assert found.degrees_of_freedom == pytest.approx(float(np.trace(form) ** 2 / np.trace(form @ form)))
+
+
+def test_within_machines_a_skewed_side_reaches_further_and_its_p_value_is_of_that() -> None:
+    machines = ["m1"] * 4 + ["m2"] * 4
+    first = [20.0, 21.0, 19.5, 60.0, 30.0, 31.0, 30.5, 29.0]
+    second = [50.0, 50.4, 49.8, 50.1, 60.1, 60.0, 59.7, 60.2]
+    interval, test = difference_in_blocks(first, machines, second, machines, 0.95)
+    found = blocked_contrast([first, [-one for one in second]], [machines, machines], [1, -1])
+    assert found is not None and test is not None
+    assert interval.method == "blocks, skewed" and interval.high > found.interval().high
+    assert test.p_value > found.test.p_value
 
 
 def test_a_contrast_with_unequal_scales_removes_a_blocks_effect_from_each_group():
@@ -44,18 +86,18 @@ def test_a_contrast_with_unequal_scales_removes_a_blocks_effect_from_each_group(
     found = blocked_contrast([a, b], [machines, machines], [1, -2])
     assert found is not None
     # The mean effect of the machines as they were used is 0.4, and stays in with the weight 1 - 2.
-    assert found[0].estimate == pytest.approx(5 - 2 - 0.4)
-    assert found[0].high - found[0].low == pytest.approx(0, abs=1e-9)
+    assert found.estimate == pytest.approx(5 - 2 - 0.4)
+    assert found.variances == pytest.approx((0, 0), abs=1e-9)
 
 
 def test_intervals_within_machines_hold_the_truth_as_often_as_they_say_and_are_narrower():
     draw = np.random.default_rng(2)
-    first_on, second_on = ["m1"] * 6 + ["m2"] * 2, ["m1"] * 2 + ["m2"] * 6
+    first_on, second_on = ["m1"] * 5 + ["m2"] * 2, ["m1"] * 2 + ["m2"] * 5
     held, widths = [], []
     for _ in range(2000):
         effect = {"m1": draw.normal(0, 5), "m2": draw.normal(0, 5)}
-        first = [3 + effect[name] + draw.normal() for name in first_on]
-        second = [1 + effect[name] + draw.normal() for name in second_on]
+        first = [33 + effect[name] + draw.normal() for name in first_on]
+        second = [31 + effect[name] + draw.normal() for name in second_on]
         interval, _ = difference_in_blocks(first, first_on, second, second_on, 0.95)
         held.append(interval.low <= 2 <= interval.high)
         welch = welch_interval(first, second)
@@ -75,8 +117,8 @@ def test_where_no_machine_had_both_levels_the_comparison_is_welchs():
 def test_values_that_are_all_alike_have_an_interval_without_width():
     found = blocked_contrast([[3e9, 3e9], [-1e9, -1e9]], [["m1", "m2"]] * 2, [1, -1])
     assert found is not None
-    assert (found[0].low, found[0].high) == pytest.approx((2e9, 2e9))
-    assert found[1].p_value == 0
+    assert (found.interval().low, found.interval().high) == pytest.approx((2e9, 2e9))
+    assert found.test.p_value == 0
 
 
 def test_confounded_levels_are_named_with_their_machines():

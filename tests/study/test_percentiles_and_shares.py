@@ -6,7 +6,7 @@ import json
 import math
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from twinnet.report.naming import measurement_title
 from twinnet.report.wording import value_with_interval, worded_value
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.tables import table
-from twinnet.stats import Interval, anderson_darling
+from twinnet.stats import Interval, anderson_darling, t_interval
 from twinnet.study.contrast import sum_of_means
 from twinnet.study.machine_blocks import difference_in_blocks, mean_of_repetitions
 from twinnet.study.measurement import Measurement
@@ -117,6 +117,7 @@ def test_one_normal_series_refutes_that_none_is() -> None:
             value=lambda one: values[one.text],
             grain=lambda one: 1e-3,
             flow_of=lambda one: "",
+            measurements={"it": Measurement(of="delay")},
         )
 
     statement = Statement(id="x", text="x", source="", check="normality(it) < 0.05")
@@ -217,6 +218,8 @@ def test_a_share_is_compared_with_a_percentage() -> None:
 
 
 class _Run:
+    measurements: ClassVar = {"delay": Measurement(of="delay")}
+
     def __init__(self, level: str, value: float) -> None:
         self.run = SimpleNamespace(levels={"queue": level}, record={"clock": "wall", "machine": {"name": "m"}})
         self._value = value
@@ -246,6 +249,11 @@ def test_an_infinite_percentile_decides_where_enough_runs_agree() -> None:
     assert how.endswith("more repetitions may decide")
     mixed, how = interval("p99(delay, queue=a) < 20 ms", *lossy, ("a", 0.01))
     assert math.isnan(mixed.low) and "compare shares" in how
+    # The others give the lower bound: whatever an infinite one is, the mean is no less than theirs.
+    others = [("a", 0.05), ("a", 0.052), ("a", 0.051)]
+    bounded, how = interval("p99(delay, queue=a) < 20 ms", *others, ("a", math.inf))
+    assert bounded.low == pytest.approx(t_interval([0.03, 0.032, 0.031]).low) and bounded.high == math.inf
+    assert "no less than that of the others" in how and "compare shares" in how
     less, _ = interval("p99(delay, queue=a) < p99(delay, queue=b)", *[("a", 0.01)] * 5, *[("b", math.inf)] * 5)
     assert less.high == -math.inf
     both, _ = interval("p99(delay, queue=a) < p99(delay, queue=b)", *lossy, *[("b", math.inf)] * 5)

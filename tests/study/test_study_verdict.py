@@ -1,10 +1,12 @@
 """The verdict on a statement follows from the confidence interval of the difference of its sides."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from twinnet.stats import t_interval, welch_interval
 from twinnet.study.contrast import sum_of_means
+from twinnet.study.measurement import Measurement
 from twinnet.study.predicate import Names, parse_check
 from twinnet.study.quantity import parse_quantity
 from twinnet.study.specification import Statement
@@ -16,6 +18,8 @@ NAMES = Names({"rate": parse_quantity("10 Mbit")}, {"throughput": "bit/s"}, FACT
 
 class Run:
     """A run whose throughput of each protocol is given in Mbit/s."""
+
+    measurements: ClassVar = {"throughput": Measurement(of="throughput", interval="1 s")}
 
     def __init__(self, level, machine=None, repetition=1, seed=None, trace=None, row=None, step=None, **throughput):
         record = {"clock": "virtual"} if machine is None else {"clock": "wall", "machine": {"name": machine}}
@@ -208,6 +212,25 @@ def test_levels_that_are_left_out_are_blocks_and_no_sample():
     assert found.difference.high - found.difference.low < 0.4e6
     # The side by itself has the spread of repetitions, not that of the rows.
     assert found.left.high - found.left.low < 0.5e6
+
+
+def test_a_repetition_of_what_nothing_is_drawn_in_needs_one_more_and_no_sample():
+    runs = [Run("shared", trace="nothing is drawn", tcp=9.5)]
+    assert "a second of the same makes it exact" in verdict(ABOVE, runs).comparisons[0].why
+    assert "repeat at least twice" in verdict(ABOVE, shared(9.5)).comparisons[0].why
+
+
+def test_single_repetitions_in_pairs_reach_further_where_a_side_is_skewed():
+    far = (0.2, 0.3, 3.5, 0.1, 0.25, 0.2)
+    runs = [
+        Run(level, row=row, tcp=value)
+        for level, values in (("shared", far), ("separate", (2.3, 2.4, 2.2, 2.3, 2.35, 2.25)))
+        for row, value in zip("abcdef", values, strict=True)
+    ]
+    check = "mean(throughput[protocol=tcp], queues=shared) < mean(throughput[protocol=tcp], queues=separate)"
+    found = verdict(check, runs).comparisons[0]
+    assert t_interval([1e6 * (one - 2.3) for one in far]).high < 0
+    assert (found.verdict, "skewed" in found.why) == ("undecided", True)
 
 
 def test_single_repetitions_are_paired_by_the_other_levels():

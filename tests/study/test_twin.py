@@ -317,15 +317,20 @@ def test_the_built_in_study_states_its_tolerances() -> None:
 @pytest.mark.parametrize(
     ("wall", "missing", "virtual", "why"),
     [
-        ([1.0, 1.1], ["nothing arrived"], [1.0, 1.1], "1 of 3 runs of the wall clock have no value: nothing arrived"),
-        ([1.0, math.inf, 1.1], [], [1.0, 1.1], "the value of 1 of 3 runs of the wall clock is infinite"),
-        ([1.0, 1.1], [], [1.0, 1.1], ""),
+        (
+            [1.0, 1.1],
+            {2: "nothing arrived"},
+            [1.0, 1.1],
+            "1 of 3 runs of the wall clock have no value: nothing arrived",
+        ),
+        ([1.0, math.inf, 1.1], {}, [1.0, 1.1], "the value of 1 of 3 runs of the wall clock is infinite"),
+        ([1.0, 1.1], {}, [1.0, 1.1], ""),
     ],
 )
 def test_clocks_do_not_agree_by_the_runs_that_did_not_fail(
-    wall: list[float], missing: list[str], virtual: list[float], why: str
+    wall: list[float], missing: dict[int, str], virtual: list[float], why: str
 ) -> None:
     incomplete = _incomplete(wall, missing, "the wall clock")
     assert incomplete == why
-    verdict, said = _judged(wall, virtual, _difference(wall, virtual, 0.95), 10.0, "valid", True, incomplete)
+    verdict, said = _judged(wall, virtual, _difference(wall, virtual, 0.95, None), 10.0, "valid", True, incomplete)
     assert (verdict, said) == (("cannot tell", why) if why else ("agrees", ""))

@@ -191,7 +191,7 @@ def test_the_page_is_what_the_command_writes() -> None:
     assert written.startswith(INTRODUCTION)
     # Laws of up to three seconds are made anew in their long form, and their sections are to be there letter by letter;
     # `make validate-check` does so with all.
-    slow = ("single-server", "finite-queue", "htb", "loss", "jitter", "loss-limited", "rivals", "statements")
+    slow = ("single-server", "finite-queue", "htb", "loss", "jitter", "loss-limited", "rivals", "statements", "values")
     fast = [law for law in LAWS if law.name not in slow]
     assert len(fast) == 15
     for law in fast:

@@ -165,18 +165,18 @@ def _statistics(analysis: Analysis) -> str:
     percent = f"{analysis.specification.confidence * 100:g} %"
     blocked = (
         " The runs were made on several machines, which are blocks: differences between levels and the intervals of "
-        "statements come from an additive model of levels and machines with one variance (least squares), in the place "
-        "of Welch's, where some machine made runs of both levels. Hedges' g is of the values as they are."
+        "statements come from an additive model of levels and machines (least squares, a variance for each level), in "
+        "the place of Welch's, where some machine made runs of both levels. Hedges' g is of the values as they are."
         if len(analysis.machines) > 1
         else ""
     )
     return (
         f"The unit of analysis is the run. Means over repetitions carry {percent} confidence intervals from Student's "
         "t, where repetitions differ; where positive values are skewed they reach as far as that of a lognormal mean "
-        "(Krishnamoorthy and Mathew 2003). Differences between levels are tested by Welch's t test, by permutations "
-        "where a side is skewed, p-values adjusted for all comparisons of the study by Holm's method, their intervals "
-        "by Bonferroni's; effect sizes are Hedges' g. Equal values of runs that chance has a part in have the spread "
-        "of one step of what is counted. What happens in few runs may be in none of these. "
+        "(Krishnamoorthy and Mathew 2003). Differences between levels are tested by Welch's t test, or where a side is "
+        "skewed by the wider interval, p-values adjusted for all comparisons of the study by Holm's method, their "
+        "intervals by Bonferroni's; effect sizes are Hedges' g. Equal values of runs that chance has a "
+        "part in have the spread of one step of what is counted. What happens in few runs may be in none of these. "
         "The levels of factors that a statement leaves out are blocks: only what repetitions of the same levels differ "
         "by makes its interval. A statement is supported when the whole confidence interval of the difference of its "
         "two sides lies where it claims, not supported when it lies wholly on the other side, and undecided otherwise. "

@@ -33,6 +33,7 @@ from twinnet.study.answer_text import parse_answer
 from twinnet.study.closeness import compare_with_reference
 from twinnet.study.comparison import Compared, Comparison
 from twinnet.study.congestion_control import controls_in_words
+from twinnet.study.extremes import is_extreme
 from twinnet.study.interaction import interaction
 from twinnet.study.natural_range import clipped, range_of_side
 from twinnet.study.specification import StudySpecification
@@ -258,9 +259,11 @@ def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:
     every.sort(key=lambda chain: min(_WORST_FIRST.index(one.verdict) for one in chain))
     left = len(every) - _MOST_CHAINS
     held = sum(all(one.verdict == "supported" for one in chain) for chain in every)
+    terms = [term.aggregate for chain in every for term in (*chain[0].comparison.left, *chain[0].comparison.right)]
+    of_means = any(one is not None and not is_extreme(one) for one in terms)
     return [
         *(_chain(analysis, chain) for chain in plain),
-        f"supported in {held} of {len(every)}",
+        f"supported in {held} of {len(every)}" + (", by the mean over the runs of each" if of_means else ""),
         *(f"{chain[0].comparison.under}: {_chain(analysis, chain)}" for chain in every[:_MOST_CHAINS]),
         *([f"and {left} more"] if left > 0 else []),
     ]

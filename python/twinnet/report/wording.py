@@ -109,7 +109,11 @@ def value_with_interval(interval: Interval, unit: str, scale: Scale | None = Non
     if math.isnan(interval.estimate):
         return "not measured"
     if math.isinf(interval.estimate):
-        return _INFINITE
+        word, known = ("least", interval.low) if interval.estimate > 0 else ("most", interval.high)
+        if not math.isfinite(known) or interval.method in _WITHOUT_BOUNDS:
+            return _INFINITE
+        divisor, name = scale or common_scale([known], unit)
+        return f"{_INFINITE}, at {word} {_digits(known / divisor)}" + (f" {name}" if with_unit else "")
     divisor, name = scale or common_scale([interval.estimate], unit)
     shown = _digits(interval.estimate / divisor)
     if not math.isnan(interval.low) and interval.method not in _WITHOUT_BOUNDS:

@@ -27,27 +27,32 @@ def datagrams_sent(flows: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
     Raises
     ------
     LookupError
-        No receiver is among the flows, or the packets of one were not all kept; the message names it.
+        No receiver is among the flows, or the packets of one were not all kept: the message names that which needs the
+        most, and the second argument is how many that is.
     """
     sinks = flows.filter((pl.col("role") == "sink") & pl.col("lost_packets").is_not_null())
     if sinks.is_empty():
         raise LookupError("no receiver of datagrams is among what it selects")
     found: list[pl.DataFrame] = []
+    too_few: list[tuple[int, str]] = []
     for sink in sinks.iter_rows(named=True):
         mine = (pl.col("name") == sink["name"]) & (pl.col("from_host") == sink["from_host"])
         kept = packets.filter(mine).unique("number", keep="first", maintain_order=True)
         arrived = int(sink["packets"] or 0)
         if kept.height < arrived:
-            raise LookupError(
-                f"{kept.height} of {arrived} packets of {sink['name']} from {sink['from_host']} were kept; give the "
-                f"traffic {sink['name']} 'record_packets: {arrived + int(sink['lost_packets'])}'"
-            )
+            needed = arrived + int(sink["lost_packets"])
+            said = f"{kept.height} of {arrived} packets of {sink['name']} from {sink['from_host']} were kept; give the "
+            too_few.append((needed, f"{said}traffic {sink['name']} 'record_packets: {needed}'"))
+            continue
         source = flows.filter(mine & (pl.col("role") == "source"))
         ends = (source["start_s"][0], source["end_s"][0]) if source.height else (None, None)
         lost = _lost(kept, int(sink["lost_packets"]), sink["protocol"] == "udp", ends)
         found.append(kept.with_columns(arrived=pl.lit(value=True)))
         missing = {"name": sink["name"], "protocol": sink["protocol"], "from_host": sink["from_host"], "arrived": False}
         found.append(pl.DataFrame({"sent_s": lost}).with_columns(**{key: pl.lit(one) for key, one in missing.items()}))
+    if too_few:
+        needed, said = max(too_few)
+        raise LookupError(said, needed)
     return pl.concat(found, how="diagonal")
 
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from twinnet.results.series import Band, band
 from twinnet.stats import Effect, Interval, TestResult, hedges_g, holm
-from twinnet.study.contrast import counted_the_same
+from twinnet.study.cells import counted_the_same, values_and_missing
 from twinnet.study.forecast import CameTrue, came_true
 from twinnet.study.grain import RunModel
 from twinnet.study.judgement import judged_again
 from twinnet.study.kept_tables import KeptTables
 from twinnet.study.machine_blocks import block_of, confounded_levels, mean_of_repetitions, together
-from twinnet.study.natural_range import clipped, range_of_function
+from twinnet.study.natural_range import clipped, range_of_function, top_of
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.predicate import SHARE_UNIT, Aggregate, Side, aggregate_of, is_under
 from twinnet.study.published_results import PublishedResult, published_result
@@ -75,6 +75,8 @@ class PhaseMean:
         sample: it is shown with these counted, and not compared. Without samples the interval is NaN.
     blocks
         The machine that gave each of them; empty on the virtual clock, where it has no effect.
+    top
+        The greatest that a value can be; `None` where there is no such.
     """
 
     measurement: str
@@ -86,6 +88,7 @@ class PhaseMean:
     unit: str
     blocks: tuple[str, ...]
     missing: Mapping[str, str]
+    top: float | None = None
 
 
 @dataclass(frozen=True)
@@ -337,11 +340,12 @@ class Analysis:
                     meant = aggregate_of(name, filters, phase, measurement.function)
                     samples, blocks, missing = self._samples(meant, levels)
                     if samples or self._is_to_have(name, label, levels):
-                        interval = mean_of_repetitions(samples, self.specification.confidence)
                         function = measurement.function
                         within = range_of_function(measurement.quantity, function.name, function.bound)
+                        top = top_of(within)
+                        interval = mean_of_repetitions(samples, self.specification.confidence, top)
                         interval = clipped(interval, within)
-                        one = PhaseMean(name, levels, label, phase, samples, interval, unit, blocks, missing)
+                        one = PhaseMean(name, levels, label, phase, samples, interval, unit, blocks, missing, top)
                         found.append(one)
         somewhere = {(one.measurement, one.label) for one in found if one.samples}
         return [one for one in found if (one.measurement, one.label) in somewhere]
@@ -350,17 +354,10 @@ class Analysis:
         self, aggregate: Aggregate, levels: Levels
     ) -> tuple[tuple[float, ...], tuple[str, ...], dict[str, str]]:
         """The values of the runs under `levels` and who made them, and why runs have none, by their names."""
-        samples: list[float] = []
-        blocks: list[str] = []
-        missing: dict[str, str] = {}
-        for run in self.runs_at(levels):
-            try:
-                samples.append(run.value(aggregate))
-            except LookupError as error:
-                missing[run.run.id] = str(error.args[0])
-            else:
-                blocks.append(block_of(run.run.record))
-        return tuple(samples), tuple(blocks), missing
+        runs = self.runs_at(levels)
+        samples, missing = values_and_missing(aggregate, runs)
+        blocks = tuple(block_of(run.run.record) for place, run in enumerate(runs) if place not in missing)
+        return tuple(samples), blocks, {runs[place].run.id: why for place, why in missing.items()}
 
     def _is_to_have(self, name: str, label: str, levels: Levels) -> bool:
         """True if a run under `levels` has what the measurement `name` is taken of."""
@@ -481,6 +478,7 @@ class Analysis:
         compared = together(
             [(first.samples, first.blocks, second.samples, second.blocks) for first, second in pairs],
             self.specification.confidence,
+            [first.top for first, _ in pairs],
         )
         adjusted = iter(holm([test.p_value for _, test in compared if test is not None]))
         return [

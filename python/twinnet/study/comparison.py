@@ -57,7 +57,8 @@ def compare_results(first: Analysis, second: Analysis) -> Comparison:
     samples = [
         (b.samples, b.blocks, a.samples, a.blocks) for (a, b), all_have in zip(pairs, whole, strict=True) if all_have
     ]
-    tested = iter(together(samples, level))
+    tops = [a.top for (a, _), all_have in zip(pairs, whole, strict=True) if all_have]
+    tested = iter(together(samples, level, tops))
     none = Interval(math.nan, math.nan, math.nan, level, "missing"), None
     differences = [next(tested) if all_have else none for all_have in whole]
     adjusted = iter(holm([test.p_value for _, test in differences if test is not None]))

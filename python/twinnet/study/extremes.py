@@ -16,26 +16,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinnet.stats import Interval, alike, t_quantile
-from twinnet.study.contrast import (
-    ONE_REPETITION,
+from twinnet.study.cells import (
     Cell,
-    Evaluated,
     cell_of,
     chosen_runs,
     equal_values_decide,
     grain_in,
     is_exact,
     no_step_known,
-    values_of,
+    one_repetition,
+    top_in,
+    values_and_missing,
 )
+from twinnet.study.contrast import Evaluated, skewed_in_words
 from twinnet.study.predicate import Aggregate
-from twinnet.study.skew import stretch_of
+from twinnet.study.skew import NORMAL, Stretch, stretch_of
 from twinnet.study.value_functions import NORMALITY
 
 if TYPE_CHECKING:
     from twinnet.study.run_quantities import RunTables
 
 __all__ = ["extreme", "is_extreme"]
+
+_EXPECTED = "judged by the mean over the runs of the worst combination"
 
 
 def is_extreme(aggregate: Aggregate | None) -> bool:
@@ -52,70 +55,96 @@ class _Bounds:
     low_corrected: float
     high_corrected: float
     why: str = ""
+    stretch: Stretch = NORMAL
 
 
 def extreme(aggregate: Aggregate, runs: Sequence[RunTables], confidence: float) -> Evaluated:
     """The least or greatest value of `aggregate` in any run that it selects, and the unit that has it.
 
     Its interval is that of the cell whose expected value is the least or greatest; it has no bounds where a cell has
-    one run.
+    one run, and where a run has no value. The least or greatest of the others then still refutes a claim of every unit.
 
     Raises
     ------
     LookupError
         Nothing that it selects was measured.
     """
-    chosen = chosen_runs(runs, dict(aggregate.levels))
+    everything = chosen_runs(runs, dict(aggregate.levels))
+    largest = aggregate.function != "min"
+    values, missing = values_and_missing(aggregate, everything)
+    if not values:
+        raise LookupError(missing[0])
+    chosen = [run for place, run in enumerate(everything) if place not in missing]
     cells: dict[Cell, list[RunTables]] = {}
     for run in chosen:
         cells.setdefault(cell_of(run), []).append(run)
-    largest = aggregate.function != "min"
-    values = values_of(aggregate, chosen)
     place = int(np.argmax(values) if largest else np.argmin(values))
+    unit = _unit(aggregate, chosen, place)
+    if missing:
+        why = f"{len(missing)} of {len(everything)} runs have no value: {next(iter(missing.values()))}"
+        return Evaluated(Interval(values[place], math.nan, math.nan, confidence, "extreme"), len(chosen), why, unit)
     of_cells = [[run.value(aggregate) for run in own] for own in cells.values()]
     exact = [_same(seen) and is_exact(own) for seen, own in zip(of_cells, cells.values(), strict=True)]
     varying = exact.count(False)
-    grains = [_grain(aggregate, own) for own in cells.values()]
-    bounds = [_bounds(*one, varying, confidence) for one in zip(of_cells, grains, exact, strict=True)]
-    if any(math.isnan(one.low) for one in bounds):
-        low = high = math.nan
-    elif largest:
-        low, high = max(one.low_corrected for one in bounds), max(one.high for one in bounds)
-    else:
-        low, high = min(one.low for one in bounds), min(one.high_corrected for one in bounds)
-    why = next((one.why for one in bounds if one.why), "exact: repetitions do not differ" if not varying else "")
-    interval = Interval(values[place], low, high, confidence, "extreme")
-    return Evaluated(interval, len(chosen), why, _unit(aggregate, chosen, place))
+    bounds = [
+        _bounds(aggregate, seen, own, varying if not is_one else 0, confidence)
+        for seen, own, is_one in zip(of_cells, cells.values(), exact, strict=True)
+    ]
+    unknown = [one for one in bounds if math.isnan(one.low)]
+    if unknown:
+        return Evaluated(
+            Interval(values[place], math.nan, math.nan, confidence, "extreme"), len(chosen), unknown[0].why, unit
+        )
+    pick = max if largest else min
+    of_low = pick(bounds, key=lambda one: one.low_corrected if largest else one.low)
+    of_high = pick(bounds, key=lambda one: one.high if largest else one.high_corrected)
+    low, high = (of_low.low_corrected, of_high.high) if largest else (of_low.low, of_high.high_corrected)
+    said = ["exact: repetitions do not differ"] if not varying else []
+    deciding = [one for one in (of_low, of_high) if one.why or one.low < one.high]
+    if deciding:
+        said = [_EXPECTED, *dict.fromkeys(one.why for one in deciding if one.why)]
+        said += skewed_in_words([one.stretch for one in deciding])
+    return Evaluated(Interval(values[place], low, high, confidence, "extreme"), len(chosen), "; ".join(said), unit)
 
 
-def _grain(aggregate: Aggregate, runs: Sequence[RunTables]) -> float | None:
-    grains = [grain_in(run, aggregate) for run in runs]
-    return max(one for one in grains if one is not None) if None not in grains else None
-
-
-def _bounds(values: Sequence[float], grain: float | None, exact: bool, varying: int, confidence: float) -> _Bounds:
-    if exact:
+def _bounds(
+    aggregate: Aggregate, values: Sequence[float], runs: Sequence[RunTables], varying: int, confidence: float
+) -> _Bounds:
+    """Those of one cell, of `varying` that vary; of none where it is one run made again."""
+    if not varying:
         return _Bounds(values[0], values[0], values[0], values[0])
     nothing = _Bounds(math.nan, math.nan, math.nan, math.nan)
     if len(values) < 2:
-        return replace(nothing, why=ONE_REPETITION)
-    if not np.isfinite(values).all():
-        infinite = sum(map(math.isinf, values))
-        said = f"infinite in {infinite} of {len(values)} runs of a combination of levels"
+        return replace(nothing, why=one_repetition(runs))
+    infinite = [value for value in values if math.isinf(value)]
+    if infinite:
+        said = f"infinite in {len(infinite)} of {len(values)} runs of a combination of levels"
         if _same(values) and equal_values_decide(len(values), confidence):
             return _Bounds(values[0], values[0], values[0], values[0], said)
-        return replace(nothing, why=said)
+        rest = [(value, run) for value, run in zip(values, runs, strict=True) if math.isfinite(value)]
+        if len(rest) < 2 or len(set(infinite)) > 1:
+            return replace(nothing, why=said)
+        # The mean of those that are finite is no further than that of all.
+        found = _bounds(aggregate, [value for value, _ in rest], [run for _, run in rest], varying, confidence)
+        upward = infinite[0] > 0
+        end = (
+            {"high": math.inf, "high_corrected": math.inf} if upward else {"low": -math.inf, "low_corrected": -math.inf}
+        )
+        return found if math.isnan(found.low) else replace(found, why=said, **end)
+    grains = [grain_in(run, aggregate) for run in runs]
+    grain = max(one for one in grains if one is not None) if None not in grains else None
     if grain is None and alike(values):
         return replace(nothing, why=no_step_known(len(values), confidence))
     mean, spread = float(np.mean(values)), (grain or 0.0) if alike(values) else float(np.std(values, ddof=1))
     ends: list[float] = []
+    stretch = NORMAL
     for level in (confidence, 1 - (1 - confidence) / varying):
         half = t_quantile(level, len(values) - 1) * spread / math.sqrt(len(values))
-        stretch = stretch_of(values, level, grain)
+        stretch = stretch_of(values, level, grain, top_in(runs, aggregate))
         ends += [mean - stretch.below * half, mean + stretch.above * half]
-    said = f"all {len(values)} runs of a combination gave the same value, to a step of what is counted"
     low, high, low_corrected, high_corrected = ends
-    return _Bounds(low, high, low_corrected, high_corrected, said if alike(values) else "")
+    said = f"all {len(values)} runs of a combination gave the same value, to a step of what is counted"
+    return _Bounds(low, high, low_corrected, high_corrected, said if alike(values) else "", stretch)
 
 
 def _same(values: Sequence[float]) -> bool:

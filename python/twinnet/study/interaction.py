@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twinnet.stats import Interval
-from twinnet.study.contrast import Cell, cell_of, sum_of_means
+from twinnet.study.cells import Cell, cell_of
+from twinnet.study.contrast import sum_of_means
 from twinnet.study.extremes import is_extreme
 from twinnet.study.predicate import Comparison, Term
 from twinnet.study.verdict import compare

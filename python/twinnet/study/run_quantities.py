@@ -18,14 +18,14 @@ import polars as pl
 
 from twinnet.results.datagrams import datagrams_sent
 from twinnet.results.series import Cumulative, flow_bytes, port_bytes, rates_between_arrivals, receivers
-from twinnet.study.grain import FRAME_BYTES, SHARES_OF_COUNTS, RunModel
+from twinnet.study.grain import RunModel, grain_of
 from twinnet.study.kept_tables import Filters, KeptTables
 from twinnet.study.measured_quantity import DistributionColumn
 from twinnet.study.own_metric import OwnMetric, RunData
 from twinnet.study.predicate import Aggregate, aggregate_of
 from twinnet.study.specification import Measurement
 from twinnet.study.store import StoredRun
-from twinnet.study.value_functions import NORMALITY, needs_values, value_of
+from twinnet.study.value_functions import needs_values, value_of
 from twinnet.study.window import is_span, warm_up_length
 from twinnet.study.windowed import in_intervals, samples_within, sent_within, whole_intervals
 
@@ -35,16 +35,6 @@ Vector = npt.NDArray[np.float64]
 _PS_PER_SECOND = 1e12
 _QUANTILES_OF_FLOWS = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _SHARES = np.linspace(0.0, 1.0, 101)
-_STEP_OF_P = 1e-3
-"""How exact the p-value of the Anderson-Darling test is, which is by a fitted formula."""
-_COUNTED_IN_FLOWS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    "loss": ("lost_packets", "packets", ("lost_packets",)),
-    "reordering": ("reordered_packets", "packets", ()),
-    "duplicates": ("duplicate_packets", "packets", ("duplicate_packets",)),
-    "frame_loss": ("frames_complete", "frames_complete", ("frames_damaged", "frames_lost")),
-}
-"""Of shares of what flows count: the column that flows have that count it, what makes the whole, and what receivers add
-to it."""
 FINEST_SAMPLE_PS = 50_000_000_000
 """Bytes are counted in quarters of the shortest interval, if those are so long."""
 
@@ -107,59 +97,8 @@ class RunTables:
         """
         key = replace(aggregate, levels=())
         if key not in self._grains:
-            self._grains[key] = self._grain(key)
+            self._grains[key] = grain_of(self, key, self._model)
         return self._grains[key]
-
-    def _grain(self, aggregate: Aggregate) -> float | None:
-        measurement = self.measurements[aggregate.measurement]
-        if aggregate.function == NORMALITY:
-            return _STEP_OF_P
-        if measurement.is_own:
-            return None
-        if aggregate.bound is not None or measurement.of in SHARES_OF_COUNTS:
-            return 1 / self._counted(aggregate)
-        if measurement.unit == "s":
-            frame_s = None if self._model is None else self._model.frame_s
-            return None if frame_s is None else frame_s / self._values_of_time(aggregate)
-        if measurement.unit == "packets":
-            return 1 / self._counted(aggregate) if aggregate.function == "mean" else 1.0
-        if measurement.unit == "B":
-            return FRAME_BYTES / (self._counted(aggregate) if aggregate.function == "mean" else 1)
-        begin_s, end_s = self.window_s(aggregate) or (0.0, self.end_s)
-        length_s = min(end_s, self.end_s) - begin_s
-        if measurement.is_series:
-            whole = aggregate.function == "mean" or not measurement.interval_ps
-            return FRAME_BYTES * 8 / (length_s if whole else (measurement.interval_ps or 0) / _PS_PER_SECOND)
-        return 1 / length_s if measurement.of == "packet_rate" and length_s > 0 else None
-
-    def _values_of_time(self, aggregate: Aggregate) -> int:
-        """How many times `aggregate` is of, of datagrams, round trips or flows: at least 1."""
-        rows, column = self._selected(self.flows, aggregate), self.measurements[aggregate.measurement].quantity.column
-        if column is None:
-            return max(1, rows.height)
-        return max(1, int(column.measured(rows)[column.of_flows("count")].sum()))
-
-    def _counted(self, aggregate: Aggregate) -> int:
-        """How many datagrams, intervals, looks or flows the value of `aggregate` is of: at least 1."""
-        measurement, window_s = self.measurements[aggregate.measurement], self.window_s(aggregate)
-        quantity = measurement.quantity
-        if measurement.is_series:
-            window_s = window_s or (0.0, self.end_s)
-            return self._interval_rates(aggregate.measurement, measurement, aggregate.filters, window_s)[1].size
-        if quantity.window == "samples":
-            rows = self._looks(aggregate, measurement, window_s)
-            return max(1, rows.height if quantity.share_of is None else quantity.share_of(rows)[1])
-        if quantity.window == "packets" and (aggregate.bound is not None or window_s is not None):
-            sent = self._datagrams(aggregate)
-            return max(1, (sent if window_s is None else sent_within(sent, window_s)).height)
-        rows = self._selected(self.flows, aggregate)
-        if aggregate.bound is not None or measurement.unit in ("packets", "B"):
-            return max(1, rows.height)
-        told, everywhere, received = _COUNTED_IN_FLOWS[measurement.of]
-        counted = rows.filter(pl.col(told).is_not_null())
-        # Who sends and hears the answer counts what it sent; who receives, what arrived.
-        there = counted.filter(pl.col("role") != "source")
-        return max(1, int(counted[everywhere].sum()) + sum(int(there[name].sum()) for name in received))
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -264,7 +203,7 @@ class RunTables:
             return self._windowed(aggregate, measurement, window_s)
         if not quantity.has_many_values and aggregate.function not in ("mean", "min", "max"):
             raise LookupError(f"a run has one value of {measurement.of}")
-        rows = self._selected(self.flows, aggregate)
+        rows = self.selected(self.flows, aggregate)
         if window_s is not None:
             rows = sent_within(rows.filter(pl.col("start_s").is_not_null()), window_s)
         if not needs_values(aggregate.function, aggregate.bound):
@@ -275,12 +214,12 @@ class RunTables:
             raise LookupError(f"a run has one value of {measurement.of}")
         if not measurement.is_of_packets:
             return _reported_percentile(rows, quantity.column, aggregate.function)
-        return _of_datagrams(self._datagrams(aggregate), aggregate, quantity.column)
+        return _of_datagrams(self.datagrams(aggregate), aggregate, quantity.column)
 
     def _own_values(self, aggregate: Aggregate, window_s: tuple[float, float] | None) -> Vector:
         """What an own metric makes of the tables."""
         flows, intervals, packets, tcp = (
-            self._selected(table, aggregate) for table in (self.flows, self.intervals, self.packets, self.tcp)
+            self.selected(table, aggregate) for table in (self.flows, self.intervals, self.packets, self.tcp)
         )
         levels = self.run.levels
         data = RunData(flows, intervals, packets, tcp, self.port_samples, levels, window_s, self.end_s)
@@ -289,7 +228,7 @@ class RunTables:
     def _sampled(self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None) -> float:
         """The value of what was looked at again and again: of ports over the time of traffic, of TCP while it lasts."""
         quantity = measurement.quantity
-        rows = self._looks(aggregate, measurement, window_s)
+        rows = self.looks(aggregate, measurement, window_s)
         if quantity.share_of is not None:
             part, whole = quantity.share_of(rows)
             if whole == 0:
@@ -299,11 +238,12 @@ class RunTables:
             raise LookupError(f"{measurement.of} has no values")
         return value_of(aggregate.function, aggregate.bound, quantity.in_rows(rows))
 
-    def _looks(
+    def looks(
         self, aggregate: Aggregate, measurement: Measurement, window_s: tuple[float, float] | None
     ) -> pl.DataFrame:
+        """The rows of what was looked at again and again that `aggregate` selects, within `window_s`."""
         if not measurement.is_of_ports:
-            return samples_within(self._selected(self.tcp, aggregate), window_s or (-math.inf, math.inf))
+            return samples_within(self.selected(self.tcp, aggregate), window_s or (-math.inf, math.inf))
         ports = self.ports_meant([value for _, value in aggregate.filters] or measurement.ports or [])
         begin_s, end_s = window_s or (0.0, self.end_s)
         rows = self.port_samples.filter(pl.col("port").is_in(ports))
@@ -330,7 +270,7 @@ class RunTables:
             interval_s = finest_interval_s(measurement)
             times, values = self.line(aggregate.measurement, aggregate.filters).rates_bps(interval_s, self.end_s)
         elif measurement.quantity.window == "packets":
-            sent = sent_within(self._datagrams(aggregate), (-math.inf, math.inf)).sort("sent_s", maintain_order=True)
+            sent = sent_within(self.datagrams(aggregate), (-math.inf, math.inf)).sort("sent_s", maintain_order=True)
             column = measurement.quantity.column
             valued = sent if column is None else sent.filter(pl.col(column.of_packets).is_not_null())
             lost = sent["arrived"].not_().cast(pl.Float64)
@@ -340,7 +280,7 @@ class RunTables:
             )
         elif (in_rows := measurement.quantity.in_rows) is not None:
             column = "start_s" if measurement.is_of_ports else "at_s"
-            rows = self._looks(aggregate, measurement, None).sort(column, maintain_order=True)
+            rows = self.looks(aggregate, measurement, None).sort(column, maintain_order=True)
             times, values = rows[column].to_numpy(), in_rows(rows)
             if values.size != times.size:
                 raise LookupError(f"{measurement.of} is counted, so that no warm-up shows")
@@ -352,19 +292,19 @@ class RunTables:
         """The value in a window of time."""
         quantity = measurement.quantity
         if quantity.window == "intervals":
-            rows = whole_intervals(self._selected(self.intervals, aggregate), window_s)
+            rows = whole_intervals(self.selected(self.intervals, aggregate), window_s)
             return in_intervals(measurement.of, rows, aggregate.function, aggregate.bound)
         if quantity.window != "packets":
             raise LookupError(f"{measurement.of} is of the whole run, and of no window")
-        sent = sent_within(self._datagrams(aggregate), window_s)
+        sent = sent_within(self.datagrams(aggregate), window_s)
         if quantity.column is None:
             return float(sent["arrived"].not_().mean() or 0.0)  # type: ignore[arg-type]
         return _of_datagrams(sent, aggregate, quantity.column)
 
-    def _datagrams(self, aggregate: Aggregate) -> pl.DataFrame:
+    def datagrams(self, aggregate: Aggregate) -> pl.DataFrame:
         """All datagrams that `aggregate` selects, one by one, lost ones too."""
         key = ("datagrams", tuple(self.measurements[aggregate.measurement].only or ()), aggregate.filters)
-        tables = (lambda: self._selected(self.flows, aggregate)), (lambda: self._selected(self.packets, aggregate))
+        tables = (lambda: self.selected(self.flows, aggregate)), (lambda: self.selected(self.packets, aggregate))
         return self._kept.made(self.run, key, lambda: datagrams_sent(*(table() for table in tables)))
 
     def flow_of(self, aggregate: Aggregate) -> str:
@@ -373,7 +313,7 @@ class RunTables:
         measurement = self.measurements[aggregate.measurement]
         if measurement.is_series or measurement.minimum_after is not None:
             return ""
-        rows = self._selected(self.flows, aggregate)
+        rows = self.selected(self.flows, aggregate)
         keys = rows.select("name", "from_host").unique(maintain_order=True).rows()
         if len(keys) < 2:
             return ""
@@ -398,11 +338,11 @@ class RunTables:
         measurement = self.measurements[name]
         if measurement.is_series:
             window_s = self.window_s(aggregate_of(name, filters)) or (0.0, self.end_s)
-            return self._interval_rates(name, measurement, filters, window_s)
+            return self.interval_rates(name, measurement, filters, window_s)
         column = measurement.quantity.column
         if not measurement.is_of_packets or column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
-        rows = self._selected(self.packets, aggregate_of(name, filters))
+        rows = self.selected(self.packets, aggregate_of(name, filters))
         rows = rows.filter(pl.col(column.of_packets).is_not_null())
         window_s = self.window_s(aggregate_of(name, filters))
         if window_s is not None:
@@ -432,7 +372,7 @@ class RunTables:
         column = measurement.quantity.column
         if column is None or not column.has_quantiles or measurement.window is not None:
             raise LookupError(f"a run has no quantiles of {measurement.of}, or none in a window")
-        rows = self._selected(self.flows, aggregate_of(name, filters))
+        rows = self.selected(self.flows, aggregate_of(name, filters))
         seen = column.measured(rows)
         weights = seen[column.of_flows("count")].to_numpy()
         quantiles = [seen[column.of_flows(point)].to_numpy() for point in _QUANTILES_OF_FLOWS]
@@ -446,7 +386,7 @@ class RunTables:
         column = measurement.quantity.column
         if column is None:
             raise LookupError(f"a run has one value of {measurement.of}")
-        rows = self._selected(self.packets, aggregate)
+        rows = self.selected(self.packets, aggregate)
         later = pl.int_range(pl.len()).over("flow", "from_host") >= measurement.minimum_after
         chosen = rows.filter(later)
         least = (
@@ -463,10 +403,10 @@ class RunTables:
             raise LookupError(f"traffic had ended at {end_s:g} s, before the window begins")
         if aggregate.function == "mean":
             return line.mean_bps(begin_s, end_s)
-        _, rates = self._interval_rates(aggregate.measurement, measurement, aggregate.filters, (begin_s, end_s))
+        _, rates = self.interval_rates(aggregate.measurement, measurement, aggregate.filters, (begin_s, end_s))
         return value_of(aggregate.function, aggregate.bound, rates)
 
-    def _interval_rates(
+    def interval_rates(
         self, name: str, measurement: Measurement, filters: Filters, during_s: tuple[float, float]
     ) -> tuple[Vector, Vector]:
         """Starts in seconds and rates in bit/s of the whole intervals in `during_s`."""
@@ -490,7 +430,8 @@ class RunTables:
         keys = zip(rows["flow"].fill_null(0), rows["from_host"], strict=True)
         return {(int(flow), str(host)): start for (flow, host), start in zip(keys, rows["start_s"], strict=True)}
 
-    def _selected(self, table: pl.DataFrame, aggregate: Aggregate) -> pl.DataFrame:
+    def selected(self, table: pl.DataFrame, aggregate: Aggregate) -> pl.DataFrame:
+        """The rows of `table` that `aggregate` selects; raises `LookupError` where it selects by what flows lack."""
         rows = _only(table, self.measurements[aggregate.measurement])
         columns = {"protocol": "protocol", "flow": "name", "from": "from_host"}
         for key, value in aggregate.filters:

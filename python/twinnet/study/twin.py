@@ -15,7 +15,8 @@ import numpy.typing as npt
 from twinnet.stats import Interval, TestResult, alike, kolmogorov_smirnov, t_quantile, welch_interval
 from twinnet.study.analysis import Analysis
 from twinnet.study.bodies import of_models
-from twinnet.study.contrast import grain_in, is_exact, no_step_known
+from twinnet.study.cells import grain_in, is_exact, no_step_known, values_and_missing
+from twinnet.study.natural_range import range_of_aggregate, top_of
 from twinnet.study.parting import AtThatMoment, Parting, fidelity_between, find_parting
 from twinnet.study.predicate import Aggregate
 from twinnet.study.resolution import Study, with_changes
@@ -180,22 +181,23 @@ class Twin:
         aggregate = self.wall.shown(name, filters, phase)
         wall_runs, virtual_runs = self.wall_runs(levels), self.virtual.runs_at(levels)
         (wall, none_on_wall), (virtual, none_on_virtual) = (
-            _values(runs, aggregate) for runs in (wall_runs, virtual_runs)
+            values_and_missing(aggregate, runs) for runs in (wall_runs, virtual_runs)
         )
         if not wall and not virtual:
             return None
-        real, _ = _values(self.real.runs_at(levels), aggregate)
+        real, _ = values_and_missing(aggregate, self.real.runs_at(levels))
         level = self.study.specification.confidence
+        top = top_of(range_of_aggregate(aggregate, self.study.specification.measurements))
         tolerance = self.tolerances.of(name, label)
         models, none_of_models = (
-            _values(self.models.runs_at(levels), aggregate) if self.models is not None else ([], [])
+            values_and_missing(aggregate, self.models.runs_at(levels)) if self.models is not None else ([], {})
         )
         incomplete = _incomplete(virtual, none_on_virtual, "the virtual clock")
         of_models = _incomplete(models, none_of_models, "models")
-        of_model, model_verdict = self._of_model(virtual, models, level, tolerance, incomplete or of_models)
+        of_model, model_verdict = self._of_model(virtual, models, (level, top), tolerance, incomplete or of_models)
         unit = measurement.shown_unit
         emulation = max(map(_emulation, wall_runs), key=_WORST.index, default="missing")
-        difference, no_step = _no_narrower(_difference(wall, virtual, level), wall_runs, virtual_runs, aggregate)
+        difference, no_step = _no_narrower(_difference(wall, virtual, level, top), wall_runs, virtual_runs, aggregate)
         allowed = tolerance.allowed(_mean(wall), _mean(virtual)) if wall and virtual else math.nan
         incomplete = _incomplete(wall, none_on_wall, "the wall clock") or incomplete or no_step
         verdict, why = _judged(wall, virtual, difference, allowed, emulation, bool(virtual_runs), incomplete)
@@ -224,12 +226,16 @@ class Twin:
 
     @staticmethod
     def _of_model(
-        virtual: Sequence[float], models: Sequence[float], level: float, tolerance: Tolerance, incomplete: str
+        virtual: Sequence[float],
+        models: Sequence[float],
+        level_and_top: tuple[float, float | None],
+        tolerance: Tolerance,
+        incomplete: str,
     ) -> tuple[Interval | None, Agreement | None]:
         """How far real hosts on the virtual clock are from models there, and whether they agree."""
         if not virtual or not models:
             return None, None
-        difference = _difference(virtual, models, level)
+        difference = _difference(virtual, models, *level_and_top)
         allowed = tolerance.allowed(_mean(virtual), _mean(models))
         return difference, _judged(virtual, models, difference, allowed, "valid", True, incomplete)[0]
 
@@ -258,30 +264,18 @@ def _emulation(run: RunTables) -> str:
     return "doubtful" if slow and run.run.verdict == "valid" else run.run.verdict
 
 
-def _values(runs: Sequence[RunTables], aggregate: Aggregate) -> tuple[list[float], list[str]]:
-    """The values of the runs that have one, and why the others have none."""
-    values: list[float] = []
-    missing: list[str] = []
-    for run in runs:
-        try:
-            values.append(run.value(aggregate))
-        except LookupError as error:
-            missing.append(str(error.args[0]))
-    return values, missing
-
-
-def _incomplete(values: Sequence[float], missing: Sequence[str], where: str) -> str:
+def _incomplete(values: Sequence[float], missing: Mapping[int, str], where: str) -> str:
     """Say that only some of the runs have a finite value: then those that have it flatter the clock."""
     runs, infinite = len(values) + len(missing), sum(map(math.isinf, values))
     if missing and values:
-        return f"{len(missing)} of {runs} runs of {where} have no value: {missing[0]}"
+        return f"{len(missing)} of {runs} runs of {where} have no value: {next(iter(missing.values()))}"
     return f"the value of {infinite} of {runs} runs of {where} is infinite" if infinite else ""
 
 
-def _difference(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
+def _difference(first: Sequence[float], second: Sequence[float], level: float, top: float | None) -> Interval:
     if first and second and np.isfinite([*first, *second]).all():
         if min(len(first), len(second)) > 1:
-            return difference_interval(first, second, level)[0]
+            return difference_interval(first, second, level, top)
         return welch_interval(first, second, level)
     return Interval(math.nan, math.nan, math.nan, level, "Welch")
 

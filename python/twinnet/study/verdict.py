@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from twinnet.stats import Interval
 from twinnet.study.contrast import Evaluated, sum_of_means, without_rounding
 from twinnet.study.extremes import extreme, is_extreme
+from twinnet.study.natural_range import clipped, range_of_side
 from twinnet.study.predicate import Check, Comparison, Side, Term
 from twinnet.study.specification import Statement
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ComparisonResult", "StatementResult", "Verdict", "compare", "evaluate_side", "judge"]
 
 Verdict = Literal["supported", "not supported", "undecided"]
+_BY_RANGE = "by what it can be, whatever is measured"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def judge(statement: Statement, check: Check, runs: Sequence[RunTables], confide
     """Judge `statement` by `runs`.
 
     A comparison is supported when the whole confidence interval of the difference of its sides lies on the side that it
-    claims, not supported when the whole interval lies on the other, undecided between. A claim about every unit
+    claims, not supported when the whole interval lies on the other, undecided between. The interval is no wider than
+    what the difference can be: a loss is at most 100 %, whatever is measured. A claim about every unit
     (`max(...) < x`, `min(...) > x`) is not supported either when one run contradicts it. All comparisons of a check
     must be supported (an intersection-union test, which needs no correction); one that is not decides against it.
     """
@@ -120,21 +123,37 @@ def compare(comparison: Comparison, runs: Sequence[RunTables], confidence: float
         right = evaluate_side(comparison.right, runs, confidence)
         if comparison.operator == "=":
             return _equivalent(comparison, left, right, runs, confidence)
-        difference = evaluate_side(_less(comparison.left, comparison.right), runs, confidence)
+        side = _less(comparison.left, comparison.right)
+        difference = _clipped_side(side, runs, confidence)
     except LookupError as error:
         return ComparisonResult(comparison, "undecided", nothing, nothing, nothing, 0, str(error.args[0]))
-    upward = comparison.operator in (">", ">=")
-    verdict = _by_sign(difference.interval, upward, strict=comparison.operator in ("<", ">"))
-    why = _why_undecided(difference) if verdict == "undecided" else ""
+    upward, strict = comparison.operator in (">", ">="), comparison.operator in ("<", ">")
+    least, most = _range(side, runs)
+    can_be = replace(difference.interval, low=least, high=most)
+    verdict, why, how = _by_sign(can_be, upward, strict), "", _BY_RANGE
+    if verdict == "undecided":
+        verdict, how = _by_sign(difference.interval, upward, strict), difference.how
+        why = _why_undecided(difference, can_be, upward) if verdict == "undecided" else ""
     if verdict != "not supported" and _speaks_of_every_unit(comparison, upward):
         seen = difference.interval.estimate if upward else -difference.interval.estimate
-        if seen < 0 or (seen == 0 and comparison.operator in ("<", ">")):
+        if seen < 0 or (seen == 0 and strict):
             verdict, why = "not supported", "one run that contradicts it is enough"
     units = difference.decided_by or left.decided_by or right.decided_by
-    how = "; ".join(one for one in (f"decided by {units}" if units else "", "" if why else difference.how) if one)
+    how = "; ".join(one for one in (f"decided by {units}" if units else "", "" if why else how) if one)
     return ComparisonResult(
         comparison, verdict, left.interval, right.interval, difference.interval, difference.runs, why, how
     )
+
+
+def _range(side: Side, runs: Sequence[RunTables]) -> tuple[float, float]:
+    """The least and the greatest that `side` can be."""
+    return range_of_side(side, runs[0].measurements if runs else {})
+
+
+def _clipped_side(side: Side, runs: Sequence[RunTables], confidence: float) -> Evaluated:
+    """`side` with its interval no wider than what it can be."""
+    found = evaluate_side(side, runs, confidence)
+    return replace(found, interval=clipped(found.interval, _range(side, runs)))
 
 
 def _by_sign(difference: Interval, upward: bool, strict: bool) -> Verdict:
@@ -146,10 +165,12 @@ def _by_sign(difference: Interval, upward: bool, strict: bool) -> Verdict:
     return "undecided"
 
 
-def _why_undecided(difference: Evaluated) -> str:
-    if math.isnan(difference.interval.low):
+def _why_undecided(difference: Evaluated, can_be: Interval, upward: bool) -> str:
+    if not math.isfinite(difference.interval.high - difference.interval.low):
         return difference.how
     how = f"{difference.how}; " if "skewed" in difference.how else ""
+    if (can_be.high if upward else -can_be.low) <= 0:
+        return f"{how}it cannot be beyond the bound, so no number of repetitions supports this: claim that it is near"
     return f"{how}the confidence interval of the difference holds zero; more repetitions may decide"
 
 
@@ -158,13 +179,13 @@ def _equivalent(
 ) -> ComparisonResult:
     """Two one-sided tests (Schuirmann 1987), each at 1 - confidence: the interval at twice that lies within bounds."""
     level = 1 - 2 * (1 - confidence)
-    difference = evaluate_side(_less(comparison.left, comparison.right), runs, level)
     apart, margin = _less(comparison.left, comparison.right), comparison.margin
+    difference = _clipped_side(apart, runs, level)
     if evaluate_side(margin, runs, level).interval.estimate < 0:
         # A share of a side that is below zero.
         margin = _less((), margin)
-    above = evaluate_side(_less(apart, margin), runs, level)
-    below = evaluate_side((*apart, *margin), runs, level)
+    above = _clipped_side(_less(apart, margin), runs, level)
+    below = _clipped_side((*apart, *margin), runs, level)
     sides = (_by_sign(above.interval, upward=False, strict=False), _by_sign(below.interval, upward=True, strict=False))
     verdict: Verdict = "undecided"
     if "not supported" in sides:
@@ -173,11 +194,10 @@ def _equivalent(
         verdict = "supported"
     why = ""
     if verdict == "undecided":
-        why = (
-            difference.how
-            if math.isnan(above.interval.low)
-            else ("the interval of the difference reaches across the bound; more repetitions may decide")
-        )
+        how = f"{difference.how}; " if "skewed" in difference.how else ""
+        is_known = math.isfinite(above.interval.high - above.interval.low)
+        across = f"{how}the interval of the difference reaches across the bound; more repetitions may decide"
+        why = across if is_known else difference.how
     how = "; ".join(one for one in ("two one-sided tests", "" if why else difference.how) if one)
     return ComparisonResult(
         comparison, verdict, left.interval, right.interval, difference.interval, difference.runs, why, how
