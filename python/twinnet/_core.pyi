@@ -81,6 +81,11 @@ def enter_image(image: str, scratch: str) -> None:
     mounts are private, and go to its folder; `scratch` is a folder that is covered. Raises `CoreError`
     `HostNotReady`."""
 
+def keep_kernel_files(proc: bool) -> None:
+    """Make what is the machine's in a ``/proc`` (else a ``/sys``) that was just mounted, in a mount namespace of the
+    caller's own, read-only, where the caller could write it: all but what its network namespace has. Raises
+    `OSError`."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 

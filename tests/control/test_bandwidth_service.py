@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import twinnet as tn
-from twinnet.control import AvailableBandwidth, BandwidthService, LearningSwitch, LinkDiscovery, Together
+from twinnet.control import (
+    AvailableBandwidth,
+    BandwidthService,
+    LearningSwitch,
+    LinkDiscovery,
+    Together,
+    bandwidth_service,
+)
 from twinnet.errors import NotAvailable
 
 PAYLOAD_SHARE = 1472 / 1538
@@ -86,3 +96,19 @@ def test_it_listens_on_the_loopback_device_only_and_ends(services: tuple[Bandwid
     taken = int(services[0].url.rpartition(":")[2])
     with pytest.raises(NotAvailable, match="cannot listen"):
         BandwidthService(AvailableBandwidth(), port=taken)
+
+
+def test_connections_that_say_nothing_keep_nobody_out_and_end(
+    services: tuple[BandwidthService, BandwidthService], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = urlsplit(services[0].url)
+    with ExitStack() as stack:
+        silent = [
+            stack.enter_context(socket.create_connection((address.hostname or "", address.port or 0), timeout=20))
+            for _ in range(100)
+        ]
+        assert ask(services[0], "/available?from=h1&to=h2")[0] == 200
+        # The first made room for the hundredth.
+        assert silent[0].recv(1) == b""
+        monkeypatch.setattr(bandwidth_service, "_PATIENCE_S", 0.2)
+        assert silent[-1].recv(1) == b""

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
+use twinnet_linux::process::programs::kernel_files;
 use twinnet_linux::process::{self, Factories};
 use twinnet_linux::service::{ErrorName, LabError};
 use twinnet_linux::wall::parts::PartedFabric;
@@ -95,6 +96,18 @@ fn factories() -> Factories {
 pub fn enter_image(image: &str, scratch: PathBuf) -> PyResult<()> {
     let image = serde_json::from_str(image).map_err(|error| PyValueError::new_err(error.to_string()))?;
     process::programs::image::enter(&image, &scratch).map_err(core_error)
+}
+
+/// Makes what is the machine's, in a `/proc` or a `/sys` that was just mounted, read-only, where the caller could
+/// write it.
+#[pyfunction]
+pub fn keep_kernel_files(proc: bool) -> PyResult<()> {
+    if proc {
+        kernel_files::keep_proc()?;
+    } else {
+        kernel_files::keep_sys()?;
+    }
+    Ok(())
 }
 
 /// Gives the fabric of the lab process `pid` real-time scheduling, where the caller may; returns whether it did.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,6 +20,9 @@ __all__ = ["BandwidthService"]
 
 _LONGEST_TARGET = 2000
 _PATIENCE_S = 10.0
+"""A connection lasts so long, however slowly it asks, in seconds."""
+_MOST_CONNECTIONS = 64
+"""A further one takes the place of the oldest."""
 _KEYS = ("from", "to", "since", "until", "layer")
 
 
@@ -56,12 +62,11 @@ class BandwidthService:
     ) -> None:
         self._counters, self._discovery = counters, discovery
         try:
-            self._server = ThreadingHTTPServer((address, port), _handler_of(self._answer))
+            self._server = _Server((address, port), _handler_of(self._answer))
         except (OSError, OverflowError) as error:
             raise NotAvailable(
                 f"cannot listen on {address} port {port}: {reason(error)}", "give another port, or 0"
             ) from None
-        self._server.daemon_threads = True
         self.url: str = f"http://{address}:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -125,6 +130,41 @@ def _record(found: PassiveBandwidth) -> dict[str, Any]:
 def _link_record(link: CountedLink) -> dict[str, Any]:
     """Return the link without its trace, which may have a million moments."""
     return {name: getattr(link, name) for name in ("switch", "port", "direction", "capacity_bps")}
+
+
+class _Server(ThreadingHTTPServer):
+    """Ends connections that last too long, and the oldest where there are too many: each has a thread."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._since: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self._since) >= _MOST_CONNECTIONS:
+                _hang_up(next(iter(self._since)))
+            self._since[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._since.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        before_s = time.monotonic() - _PATIENCE_S
+        with self._lock:
+            for connection in [one for one, since_s in self._since.items() if since_s <= before_s]:
+                _hang_up(connection)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """Have the thread that reads from it see its end."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handler_of(

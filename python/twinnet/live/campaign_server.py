@@ -61,14 +61,14 @@ def serve_campaign(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 async def _serve(watch: CampaignWatch, listener: socket.socket, tell: Callable[[str], None]) -> None:
-    import uvicorn
-
+    from twinnet.live.callers import Callers, PageServer
     from twinnet.live.gate import Gate
 
     port = listener.getsockname()[1]
-    gate = Gate(campaign_routes(watch), port)
+    callers = Callers()
+    gate = Gate(campaign_routes(watch), port, callers=callers)
     tell(f"http://127.0.0.1:{port}/?token={gate.token}")
-    await uvicorn.Server(server_settings(gate)).serve([listener])
+    await PageServer(server_settings(gate), listener, callers).serve()
 
 
 def campaign_routes(watch: CampaignWatch) -> Starlette:

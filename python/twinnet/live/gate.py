@@ -25,6 +25,8 @@ from twinnet.live.listening import LOOPBACK, Listening
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from twinnet.live.callers import Callers
+
 __all__ = ["METRICS", "Gate"]
 
 METRICS = "/metrics"
@@ -68,8 +70,10 @@ class Gate:
         writes: Collection[str] = (),
         sockets: Collection[str] = (),
         listening: Listening = LOOPBACK,
+        callers: Callers | None = None,
     ) -> None:
         self._app = app
+        self._callers = callers
         self._writes = writes
         self._sockets = sockets
         self._hosts = frozenset(listening.hosts(port))
@@ -89,6 +93,8 @@ class Gate:
         if cookie is not None and Headers(scope=scope).get("sec-fetch-site") == "none":
             # Nobody linked here: the page comes at once, and its script takes the token out of the address.
             answer = None
+        if answer is None and self._callers is not None and not self._callers.let_in(scope):
+            answer, cookie = _refused(503, "enough connections to this page; close some of its windows"), None
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from twinnet.lab.lab import Lab
+    from twinnet.live.callers import PageServer
     from twinnet.live.feed import Feed
     from twinnet.live.gate import Gate
 
@@ -39,7 +40,6 @@ _LONGEST_LOOK_S = 1.25
 _MOST_SHARE = 0.045
 """Of the time of a processor that the server takes: looks that cost more are less often."""
 _IDLE_S = 0.1
-_MOST_CONNECTIONS = 64
 _SEND_BUFFER_BYTES = 64 * 1024
 """What the kernel holds for a slow reader; the server holds about as much again."""
 
@@ -133,7 +133,6 @@ def server_settings(gate: Gate, websockets: bool = False) -> uvicorn.Config:
         http="h11",
         interface="asgi3",
         lifespan="off",
-        limit_concurrency=_MOST_CONNECTIONS,
         log_level="critical",
         proxy_headers=False,
         server_header=False,
@@ -153,8 +152,7 @@ async def _serve(
     tell: Callable[[str], None],
     recording: Recording | None,
 ) -> None:
-    import uvicorn
-
+    from twinnet.live.callers import Callers, PageServer
     from twinnet.live.feed import Feed
     from twinnet.live.gate import Gate
     from twinnet.live.routes import SOCKETS, WRITES, routes
@@ -162,23 +160,23 @@ async def _serve(
     feed = Feed()
     port = listener.getsockname()[1]
     control = network["control"]
-    gate = Gate(
-        routes(network, feed, acts, places), port, WRITES if control else (), SOCKETS if control else (), listening
-    )
+    callers = Callers()
+    answers = routes(network, feed, acts, places)
+    gate = Gate(answers, port, WRITES if control else (), SOCKETS if control else (), listening, callers)
     config = server_settings(gate, websockets=control)
     listening.load(config)
-    server = uvicorn.Server(config)
+    server = PageServer(config, listener, callers)
     tell(f"{listening.scheme}://{listening.hosts(port)[0]}/?token={gate.token}")
     watching = asyncio.create_task(_watch(LabWatch(acts.lab), acts, feed, server, recording))
     try:
-        await server.serve([listener])
+        await server.serve()
     finally:
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watching
 
 
-async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: uvicorn.Server, recording: Recording | None) -> None:
+async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, recording: Recording | None) -> None:
     """Publish what the lab does until it ends; then end the server."""
     clock = asyncio.get_running_loop().time
     due_s, used_s, lasts_s = clock(), time.process_time(), _LOOK_S

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from subprocess import Popen
 from typing import Any
 
+from twinnet import _core
 from twinnet.mininet import outside
 from twinnet.mininet.kernel import CLONE_FS, CLONE_NEWNET, CLONE_NEWNS, MS_REC, MS_SLAVE, mount, setns, unshare
 from twinnet.mininet.log import debug
@@ -110,6 +111,7 @@ class _Steps:
             unshare(CLONE_NEWNET | CLONE_NEWNS)
             mount("none", "/", "", MS_REC | MS_SLAVE)
             mount("sysfs", "/sys", "sysfs", 0)
+            _core.keep_kernel_files(proc=False)
         if self.entered is not None:
             folder = os.getcwd()  # noqa: PTH109
             # Only a thread with a folder of its own can enter other mounts.

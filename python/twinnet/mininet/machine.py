@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, cast
 
+from twinnet import _core
 from twinnet.errors import LabError
 from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.mininet import outside, programs
@@ -233,6 +234,12 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
     except OSError as refused:
         raise LabError(f"mounting /proc and /sys of the machine: {refused.strerror}", _PROC, "ProcNotMounted") from None
     programs.install()
+    # The fabric's namespaces may mount these anew only where one is whole.
+    for kind in ("proc", "sysfs"):
+        place = programs.FOLDER / "whole" / kind
+        place.mkdir(parents=True)
+        mount(kind, str(place), kind, 0)
+        _core.keep_kernel_files(proc=kind == "proc")
     # The outer machine's Open vSwitch is out of reach.
     if programs.OPEN_VSWITCH.is_dir():
         mount("twinnet", str(programs.OPEN_VSWITCH), "tmpfs", 0, "mode=755")

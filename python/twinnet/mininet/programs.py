@@ -48,7 +48,12 @@ done
 if [ -n "$pid" ]; then
     exec $detach nsenter -t "$pid" -n -m --wd="$PWD" "$@"
 elif [ -n "$new" ]; then
-    exec $detach unshare -n -m sh -c 'mount -t sysfs sysfs /sys; exec "$@"' sh "$@"
+    exec $detach unshare -n -m sh -c '
+        mount -t sysfs sysfs /sys
+        # What belongs to the whole machine is not for a node to change.
+        [ -w /sys/kernel ] && mount --bind /sys/devices/virtual/net /sys/devices/virtual/net \\
+            && mount -o remount,bind,ro /sys
+        exec "$@"' sh "$@"
 fi
 exec $detach "$@"
 """

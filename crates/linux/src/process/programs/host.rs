@@ -16,6 +16,7 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use twinnet_lab::network::ImageSpec;
 
 use super::image::enter;
+use super::kernel_files;
 use super::orders::{Notice, Order, Outcome, ProgramOrder};
 use super::program;
 use super::zygote::keep_only;
@@ -100,7 +101,9 @@ fn furnish(
     mount_bind("/sys/hosts", "/etc/hosts").map_err(kernel("mounting its own /etc/hosts"))?;
     unmount("/sys", UnmountFlags::DETACH).map_err(kernel("unmounting the tmpfs for /etc/hosts"))?;
     mount("sysfs", "/sys", "sysfs", flags, None).map_err(kernel("mounting its own /sys"))?;
+    kernel_files::keep_sys().map_err(failure("making the machine's files in /sys read-only"))?;
     mount("proc", "/proc", "proc", flags, None).map_err(kernel("mounting its own /proc"))?;
+    kernel_files::keep_proc().map_err(failure("making the machine's files in /proc read-only"))?;
     if let Some(processor) = processor {
         mount_bind(processor, "/proc/cpuinfo").map_err(kernel("mounting its own /proc/cpuinfo"))?;
     }

@@ -12,6 +12,7 @@ use rustix::mount::{mount, mount_bind, mount_bind_recursive, mount_remount, unmo
 use rustix::process::{chdir, pivot_root};
 use twinnet_lab::network::{ImageSpec, VolumeSpec};
 
+use super::kernel_files;
 use crate::service::{ErrorName, LabError};
 
 const FOLDERS: [&str; 5] = ["/proc", "/sys", "/dev", "/tmp", "/run"];
@@ -107,6 +108,8 @@ fn furnish(devices: &OwnedFd) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
     mount("sysfs", "/sys", "sysfs", flags, None)?;
+    kernel_files::keep_proc()?;
+    kernel_files::keep_sys()?;
     Ok(mount_bind_recursive(path_of(devices), "/dev")?)
 }
 
@@ -120,13 +123,18 @@ fn mount_volume(volume: &VolumeSpec, source: &OwnedFd) -> io::Result<()> {
     }
     mount_bind_recursive(path_of(source), target)?;
     if volume.read_only {
-        let before = rustix::fs::statvfs(target)?.f_flag;
-        let kept = KEPT.iter().filter(|(flag, _)| before.contains(*flag)).map(|(_, kept)| *kept);
-        mount_remount(target, kept.fold(MountFlags::BIND | MountFlags::RDONLY, MountFlags::union), "")?;
+        mount_remount(target, kept_flags(target)? | MountFlags::BIND | MountFlags::RDONLY, "")?;
     }
     Ok(())
 }
 
-fn path_of(open: &OwnedFd) -> String {
+/// The flags of what is mounted at `target` that have to be said again.
+pub(super) fn kept_flags(target: &Path) -> io::Result<MountFlags> {
+    let before = rustix::fs::statvfs(target)?.f_flag;
+    Ok(KEPT.iter().filter(|(flag, _)| before.contains(*flag)).map(|(_, kept)| *kept).collect())
+}
+
+/// The path by which mounts reach what is open.
+pub(super) fn path_of(open: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", open.as_raw_fd())
 }

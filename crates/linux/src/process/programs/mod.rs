@@ -13,6 +13,7 @@ pub(crate) mod host;
 pub mod image;
 mod jobs;
 mod keeper;
+pub mod kernel_files;
 mod loader;
 pub(crate) mod names_of_hosts;
 pub(crate) mod orders;
