@@ -26,6 +26,7 @@ PYTHON_ORDER = (
     "interpreter",
     "own_modules",
     "given_files",
+    "shown_text",
     "made_certificates",
     "cache_folder",
     "guest",

@@ -1,7 +1,8 @@
 """Packs the kernel that is chosen into a wheel of ``twinnet-kernel``: ``python tools/kernel_wheel.py [--out FOLDER]``.
 
 It must be one that `twinnet kernel build` has built with the configuration and the patches of these sources: the wheel
-holds both, and says of which source it was built. Two wheels of one kernel are the same to the byte.
+holds both, and says of which source it was built. Two wheels of one kernel are the same to the byte. Beside the wheel
+stands its SHA-256, for ``sha256sum -c`` and to be published in another place than the wheel.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SOURCE = """\
 
 `linux` is Linux {version}, built for User Mode Linux. It is under the GPL, version 2 only (`COPYING`).
 
+- SHA-256 of `linux`: {linux}. The same source, configuration and compiler build the same file again.
 - Source: `{name}`, sha256 {sha256}. Debian has it in the package `linux-source-{series}`; {series} from kernel.org with
   the same patches serves as well.
 - Changes: the patches in `recipe/patches`, in the order of their names (`patch -p1`).
@@ -90,6 +92,7 @@ def pack(out: Path) -> Path:
         version=kernel.version,
         name=Path(record["source"]).name,
         sha256=record["source_sha256"],
+        linux=hashlib.sha256(kernel.path.read_bytes()).hexdigest(),
         series=".".join(number.group().split(".")[:2]),
         variables=", ".join(f"`{name}={value}`" for name, value in kernel_build.SAME_FOR_ALL.items()),
     )
@@ -121,7 +124,10 @@ def _write(path: Path, files: dict[str, bytes], record: str) -> Path:
             member.external_attr = (0o100755 if name.endswith("/linux") else 0o100644) << 16
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, content, compresslevel=9)
-    return partial.replace(path)
+    made = partial.replace(path)
+    hashed = hashlib.sha256(made.read_bytes()).hexdigest()
+    made.with_name(f"{made.name}.sha256").write_text(f"{hashed}  {made.name}\n", encoding="ascii")
+    return made
 
 
 def _digest(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Files that somebody gave: opened without waiting, regular files only, and read up to a bound.
+"""Files that somebody gave: opened without waiting, regular files only, and read up to a bound; and JSON in them.
 
 A pipe has no end until its writer closes it, and a device may have none at all: neither is waited for.
 """
@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import errno
 import io
+import json
+import math
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
-__all__ = ["open_given", "read_given", "read_given_text"]
+__all__ = ["given_json", "open_given", "read_given", "read_given_text"]
+
+_DEEPEST = 100
+_MOST_DIGITS = 40
 
 _KINDS = {
     stat.S_IFCHR: "a device",
@@ -72,3 +78,56 @@ def read_given_text(path: str | os.PathLike[str], most_bytes: int, encoding: str
     """
     with io.TextIOWrapper(io.BytesIO(read_given(Path(path), most_bytes)), encoding) as text:
         return text.read()
+
+
+def given_json(text: str | bytes) -> Any:
+    """Return what the JSON `text` says: nested at most 100 deep, with finite numbers, whole ones of at most 40 digits.
+
+    Raises
+    ------
+    ValueError
+        It is no such JSON.
+
+    Examples
+    --------
+    >>> given_json('{"runs": [1, 2.5]}')
+    {'runs': [1, 2.5]}
+    >>> given_json("[1e999]")
+    Traceback (most recent call last):
+    ValueError: 1e999 is no number that is finite
+    """
+    try:
+        found: object = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    level = [found]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _parts(one)]
+        if not level:
+            break
+    if any(isinstance(one, dict | list) for one in level):
+        raise ValueError(_TOO_DEEP)
+    return found
+
+
+_TOO_DEEP = f"it is nested more than {_DEEPEST} deep"
+
+
+def _parts(value: object) -> Iterable[object]:
+    """What is in an object or a list; nothing is in another value."""
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"{digits[:40]}... has more than {_MOST_DIGITS} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:40]} is no number that is finite")
+    return number

@@ -1,14 +1,56 @@
-"""Modules of the user's own that are named as ``module:name``, also those in the current folder."""
+"""Modules of the user's own that are named as ``module:name``, also those in the current folder: found, or loaded."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["load_own"]
+__all__ = ["found_module", "load_own"]
+
+
+def found_module(name: str, also_here: bool = False) -> ModuleSpec | None:
+    """Return where the module `name` is, without running it or a package that it is in; `None` if it is nowhere.
+
+    ``importlib.util.find_spec`` imports the packages around a module.
+
+    Parameters
+    ----------
+    name
+        Such as ``package.module``.
+    also_here
+        Whether the current folder is searched too, after all others.
+    """
+    importlib.invalidate_caches()
+    parts = name.split(".")
+    found: ModuleSpec | None = None
+    search: Sequence[str] | None = None
+    for place in range(len(parts)):
+        if place:
+            if found is None or found.submodule_search_locations is None:
+                return None
+            search = list(found.submodule_search_locations)
+        found = _found(".".join(parts[: place + 1]), search, also_here and not place)
+    return found
+
+
+def _found(name: str, search: Sequence[str] | None, also_here: bool) -> ModuleSpec | None:
+    looks = [(finder, search) for finder in sys.meta_path]
+    if also_here:
+        looks.append((PathFinder, [str(Path.cwd())]))
+    for finder, path in looks:
+        try:
+            spec = finder.find_spec(name, path)
+        except (ImportError, AttributeError, KeyError, ValueError):
+            # A namespace in one that was never imported, and names that are none.
+            continue
+        if spec is not None:
+            return spec
+    return None
 
 
 def load_own(place: str) -> Any:

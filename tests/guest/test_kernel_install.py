@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import threading
 import zipfile
 from pathlib import Path
 
 import pytest
-from fake_kernels import configuration, fake_kernel
+from fake_kernels import PARAMETERS, configuration, elf_of_script, fake_kernel
 from twinnet.cli import run
 from twinnet.errors import BadFile, KernelUnusable, NotAvailable
 from twinnet.guest import find, needed
@@ -50,6 +51,58 @@ def test_a_kernel_is_copied_and_chosen(tmp_path: Path, capsys: pytest.CaptureFix
     assert len(left()) == 2
 
 
+def test_a_file_is_read_and_not_run_when_it_is_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mark = tmp_path / "was-run"
+    written = [
+        "Linux version 7.3.4-twinnet (them)",
+        *(f"{line}\n" for line in configuration().splitlines()),
+        PARAMETERS,
+    ]
+    given = tmp_path / "linux"
+    given.write_bytes(elf_of_script(f"touch {mark}", written))
+    digest = hashlib.sha256(given.read_bytes()).hexdigest()
+    for _ in range(2):
+        assert run(["kernel", "install", str(given)]) == 0
+        out, err = capsys.readouterr()
+        assert f"SHA-256 {digest}" in out and "was read, and not run" in err
+    assert not mark.exists()
+    # It is run when somebody needs it.
+    assert run(["kernel", "show"]) == 1
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"#!/bin/sh\ntouch was-run\n", "it is no ELF file of 64 bits"),
+        (b"\x7fELF\x01\x01\x01" + bytes(100), "it is no ELF file of 64 bits"),
+        (b"\x7fELF\x02\x02\x01" + bytes(100), "it is no ELF file of 64 bits"),
+        (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xb7\x00" + bytes(99), "it is no executable for x86-64"),
+        (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x01\x00\x3e\x00" + bytes(99), "it is no executable for x86-64"),
+        (elf_of_script("true"), "it has no line `Linux version`"),
+        (elf_of_script("true", ["Linux version 7.3.4 (a)", "Linux version 7.4 (a)"]), "it has several versions"),
+        (elf_of_script("true", ["Linux version 7.3.4 (a)", "CONFIG_X86=y\n"]), "it has no configuration of User Mode"),
+    ],
+)  # fmt: skip
+def test_what_is_written_in_a_file_tells_that_it_is_no_kernel(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "linux").write_bytes(content)
+    with pytest.raises(KernelUnusable) as refused:
+        install(tmp_path / "linux", never)
+    assert refused.value.message.startswith(f"{tmp_path / 'linux'} is no kernel of User Mode Linux: {why}")
+
+
+def test_a_hash_that_was_asked_for_is_that_of_the_kernel_or_of_its_wheel(tmp_path: Path) -> None:
+    kernel = fake_kernel(tmp_path / "linux")
+    packed = wheel(tmp_path / "twinnet_kernel.whl", kernel)
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (kernel, packed)]
+    with pytest.raises(BadFile, match=f"has the SHA-256 {hashes[0]}, not {'0' * 64}"):
+        install(kernel, never, "0" * 64)
+    assert run(["kernel", "install", "--sha256", "0" * 64, str(kernel)]) == 2
+    assert find() is None
+    for wanted in (*hashes, hashes[0].upper()):
+        assert install(packed, never, wanted).version == "7.3.4-twinnet"
+
+
 def test_a_wheel_is_told_by_its_content_whatever_its_name(tmp_path: Path) -> None:
     kernel = fake_kernel(tmp_path / "linux", "7.4.0")
     given = wheel(tmp_path / "twinnet_kernel.zip", kernel)
@@ -80,7 +133,7 @@ def test_what_is_no_kernel_is_refused_by_its_own_name_and_leaves_what_was_there(
         install(without, never)
     text = tmp_path / "text"
     text.write_text("nothing\n")
-    with pytest.raises(KernelUnusable, match=f"{text} is no kernel of User Mode Linux: it cannot be executed"):
+    with pytest.raises(KernelUnusable, match=f"{text} is no kernel of User Mode Linux: it is no ELF file of 64 bits"):
         install(text, never)
     empty = wheel(tmp_path / "empty.whl", None)
     with pytest.raises(BadFile, match=f"{empty} is no wheel of twinnet-kernel"):

@@ -57,6 +57,9 @@ def test_it_holds_the_kernel_with_all_that_its_licence_asks_for(tmp_path: Path) 
     assert "`linux-7.3`, sha256 " in source and "KBUILD_BUILD_TIMESTAMP" in source and str(tmp_path) not in source
     (metadata,) = (content.decode() for name, content in held.items() if name.endswith("/METADATA"))
     assert "Name: twinnet-kernel\n" in metadata and "License-Expression: GPL-2.0-only\n" in metadata
+    assert f"SHA-256 of `linux`: {hashlib.sha256(needed().path.read_bytes()).hexdigest()}" in source
+    beside = wheel.with_name(f"{wheel.name}.sha256").read_text()
+    assert beside == f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n"
     # A second one is the same.
     first = hashlib.sha256(wheel.read_bytes()).digest()
     assert packed(tmp_path / "dist").returncode == 0

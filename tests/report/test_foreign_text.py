@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import twinnet
 from fidelity_records import good, put
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+from twinnet.cli import group, run
 from twinnet.drawing.languages import mermaid_of
 from twinnet.drawing.picture import DrawnLink, DrawnNode, Picture
 from twinnet.report.console import text_console
@@ -19,6 +25,7 @@ from twinnet.report.summary import failure_sentences, merged_reasons
 from twinnet.report.tables import _tex
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.fidelity_verdict import Thresholds, judge
+from twinnet.shown_text import ShowingStream, shown_text
 
 HOSTILE = ("a{b}", "a{}", "a{0}", "a{", "%s", "{:.3g}", "[/b]", "[red]", ":x:", "=1+1", "$x^$", "</script>")
 
@@ -41,13 +48,82 @@ def test_a_console_prints_what_it_is_given(text: str) -> None:
     assert out.getvalue() == f"The run failed: {text}\n"
 
 
+STEERING = {
+    "\x1b[2J": r"\x1b[2J",
+    "\x9b2J": r"\x9b2J",
+    "a\rb": r"a\rb",
+    "\x07\x08\x7f": r"\x07\x08\x7f",
+    "\u202etxt": r"\u202etxt",
+    "\u2028": r"\u2028",
+    "a\tb\nc": "a\tb\nc",
+    "grün 網 👍🏽 é": "grün 網 👍🏽 é",
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), STEERING.items())
+def test_what_steers_a_terminal_is_written_out_everywhere(
+    text: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown_text(text) == shown
+    out = io.StringIO()
+    table = Table("head")
+    table.add_row(Text(text, style="red"))
+    console = text_console(out, width=200)
+    console.print(Group(Text(text), table))
+    console.print(text)
+    assert not set(out.getvalue()) & set("\x1b\x9b\r\x07\x08\x7f\u202e\u2028")
+    # The console takes bells and returns away, makes blanks of tabs, and cuts what is wider in a cell than it seems.
+    assert set(text) & set("\t\r\x07") or out.getvalue().count(shown) >= 2
+    # Each command, whatever it prints and refuses.
+    monkeypatch.setattr(group, "cli", _saying(text))
+    assert run([]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (f"{shown}\n", f"{shown}\n")
+
+
+def _saying(text: str) -> click.Command:
+    """A command that prints a text on both outputs."""
+
+    @click.command(context_settings=group.cli.context_settings)
+    def saying() -> None:
+        click.echo(text)
+        click.echo(text, err=True)
+
+    return saying
+
+
+def test_a_refusal_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", "no\x1b[2Jstudy"]) == 2
+    assert r"no\x1b[2Jstudy" in capsys.readouterr().err
+    assert not isinstance(sys.stdout, ShowingStream)
+
+
+def test_the_colours_of_our_own_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    out = _Terminal()
+    text_console(out, width=80).print(Text("\x1b[1mred", style="red"))
+    assert out.getvalue() == "\x1b[31m\\x1b[1mred\x1b[0m\n"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_page_shows_control_characters() -> None:
+    picture = Picture("a\x1b[2J", (DrawnNode("h\u202e1", "host", (0.0, 0.0), ""),), (), "b\x07")
+    assert not set(picture.svg()) & set("\x1b\u202e\x07")
+    assert r"h\u202e1" in picture.svg()
+
+
 def test_no_other_console_is_made() -> None:
     folder = Path(twinnet.__file__).parent
     made = [
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Console"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("Console", "_ShowingConsole")
     ]
     assert made == ["report/console.py"]
 

@@ -1,17 +1,21 @@
-"""Kernels and sources of Linux that are none: small scripts that answer as User Mode Linux does, and a source that
+"""Kernels and sources of Linux that are none: small programs that answer as User Mode Linux does, and a source that
 "builds" one in a moment. Its files are the lines that our patches expect."""
 
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 from twinnet.guest.kernel_build import patches
 
-__all__ = ["PARAMETERS", "configuration", "fake_kernel", "fake_source"]
+__all__ = ["PARAMETERS", "configuration", "elf_of_script", "fake_kernel", "fake_source"]
 
 PARAMETERS = (
-    "rngseed=<number>\n    Draws ...\n    RNDCLEARPOOL ...\n\nttcost=<nanoseconds>\n\nttsyscall=<nanoseconds>\n"
+    "rngseed=<number>\n    Draws ...\n    RNDCLEARPOOL ...\n    RDRAND ...\n\n"
+    "ttcost=<nanoseconds>\n\nttsyscall=<nanoseconds>\n\n"
+    "hostfs=<root dir>\n    Nothing of the host is changed: ...\n"
 )
 RECIPE = patches()[0].parents[1]
 
@@ -32,11 +36,44 @@ def fake_kernel(
         "--showconfig": configuration() if options is None else options,
         "--help": parameters,
     }
-    cases = "".join(f"{question}) cat <<'END'\n{answer}\nEND\n;;\n" for question, answer in asked.items())
+    cases = "".join(f"{question}) /bin/cat <<'END'\n{answer}\nEND\n;;\n" for question, answer in asked.items())
+    written = [f"Linux version {version} (fake)", *(f"{line}\n" for line in asked["--showconfig"].splitlines())]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}esac\n'.replace("cat", "/bin/cat"))
+    path.write_bytes(elf_of_script(f'case "$1" in\n{cases}esac\n', [*written, parameters]))
     path.chmod(0o755)
     return path
+
+
+def elf_of_script(script: str, written: Sequence[str] = ()) -> bytes:
+    """An ELF executable for x86-64 that runs ``/bin/sh -c SCRIPT linux FIRST-ARGUMENT``, with texts `written` in it."""
+    address, code_at = 0x400000, 64 + 56
+    texts = [b"/bin/sh", b"-c", script.encode(), b"linux", *(text.encode() for text in written)]
+    length = 0
+    for _ in range(2):
+        starts: list[int] = []
+        at = address + code_at + length
+        for text in texts:
+            starts.append(at)
+            at += len(text) + 1
+        code = b"".join(
+            [
+                bytes.fromhex("488b3c24"),  # mov rdi, [rsp]: how many arguments there are
+                bytes.fromhex("488d54fc10"),  # lea rdx, [rsp+8*rdi+16]: the environment
+                bytes.fromhex("4c8b442410"),  # mov r8, [rsp+16]: the first argument
+                bytes.fromhex("6a004150"),  # push 0; push r8
+                *(b"\x48\xb8" + struct.pack("<Q", starts[place]) + b"\x50" for place in (3, 2, 1, 0)),  # push each text
+                bytes.fromhex("4889e6"),  # mov rsi, rsp
+                b"\x48\xbf" + struct.pack("<Q", starts[0]),  # mov rdi, "/bin/sh"
+                bytes.fromhex("b83b0000000f05"),  # execve
+                bytes.fromhex("bf7f000000b83c0000000f05"),  # exit(127)
+            ]
+        )
+        length = len(code)
+    body = code + b"".join(text + b"\0" for text in texts)
+    size = code_at + len(body)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head += struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, address + code_at, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<IIQQQQQQ", 1, 5, 0, address, address, size, size, 4096) + body
 
 
 def fake_source(folder: Path, version: str = "7.3.4", compile_: str = "", configure: str = "") -> Path:
@@ -47,10 +84,13 @@ def fake_source(folder: Path, version: str = "7.3.4", compile_: str = "", config
     for patch in patches():
         file: Path | None = None
         for line in patch.read_text().splitlines():
-            if line.startswith("--- a/"):
+            if line.startswith("--- /dev/null"):
+                file = None
+            elif line.startswith("--- a/"):
                 file = folder / line.removeprefix("--- a/")
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text("")
+                # Another patch may change it, too.
+                file.touch()
             elif file is not None and re.match(r"[ -](?!--)", line):
                 file.write_text(file.read_text() + line[1:] + "\n")
     fake_kernel(folder / "kernel.sh", f"{version}-twinnet")

@@ -39,7 +39,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     from twinnet.cli.group import cli
     from twinnet.errors import TwinnetError, UsageError
+    from twinnet.shown_text import showing
 
+    outputs = sys.stdout, sys.stderr
+    # What others have written steers no terminal, whichever command prints it.
+    sys.stdout, sys.stderr = showing(sys.stdout), showing(sys.stderr)
     try:
         given = list(arguments) if arguments is not None else None
         status = cli.main(args=given, prog_name="twinnet", standalone_mode=False)
@@ -67,6 +71,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has left (`twinnet labs | head`): nobody is there to read it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    finally:
+        sys.stdout, sys.stderr = outputs
 
 
 def _tell(message: str, status: int) -> int:

@@ -12,6 +12,7 @@ import click
 
 from twinnet.cli.apart import need_apart
 from twinnet.cli.output import json_option, print_json
+from twinnet.shown_text import bare
 
 if TYPE_CHECKING:
     from twinnet_conformance import Outcome
@@ -177,9 +178,9 @@ def _counted(name: str, total: int, outcomes: Iterable[Outcome]) -> list[Outcome
     for number, one in enumerate(outcomes, 1):
         seen.append(one)
         if number % _STEP == 0 and sys.stderr.isatty():
-            click.echo(f"\r{name}: {number} of {total} cases", err=True, nl=False)
+            click.echo(f"\r{name}: {number} of {total} cases", bare(sys.stderr), nl=False)
     if sys.stderr.isatty():
-        click.echo("\r\033[K", err=True, nl=False)
+        click.echo("\r\033[K", bare(sys.stderr), nl=False)
     return seen
 
 

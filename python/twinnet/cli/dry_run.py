@@ -28,6 +28,7 @@ def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: f
     from twinnet.report.text_table import terminal_columns, wrapped
     from twinnet.report.trial_runs import try_study
     from twinnet.report.wording import counted, worded_span
+    from twinnet.study.brought_code import brought_code
     from twinnet.study.capacity import kept_capacity
     from twinnet.study.congestion_control import controls_in_words
     from twinnet.study.forecast import forecast_runs
@@ -51,11 +52,12 @@ def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: f
     loads = campaign.loads
     in_vain = queues_set_in_vain(study, loads)
     captures = captures_in_words(asked, plan, network) if asked is not None else None
+    brought = [one.told for one in brought_code(study, whole)]
     if as_json:
         more: dict[str, Any] = {} if captures is None else {"captures": captures[1]}
         more |= {"expected_s": expected_s, "report_s": report_s, "tried": expected.tried}
         more |= {"network": summary_of(network)}
-        more |= {"fills": loads.record(), "warnings": in_vain}
+        more |= {"fills": loads.record(), "warnings": in_vain, "brings": brought}
         print_json({**_record(campaign, kept, one_s, forecast), **more})
         return
     click.echo(f"{study.specification.title}\n{study.specification.question}\n")
@@ -68,6 +70,9 @@ def tell_plan(campaign: Campaign, as_json: bool, with_report: bool, reading_s: f
     click.echo(f"Clock: {study.specification.clock}. {control or ''}".rstrip())
     for warning in (*([f"Warning: {NOTHING_VARIES}"] if nothing_varies(whole) else []), *in_vain):
         click.echo("\n" + wrapped(warning, terminal_columns(), hanging=0))
+    if brought:
+        said = f"The study brings what its runs or its report would run, and what was not run now: {'; '.join(brought)}"
+        click.echo("\n" + wrapped(said, terminal_columns(), hanging=0))
     if part is not None:
         click.echo(part.sentence())
     click.echo(f"\n{_table_of(study, plan, one_s)}")

@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.shared_options import FILE, FOLDER, with_invalid_option
+from twinnet.cli.shared_options import FILE, FOLDER, run_code_option, with_invalid_option
 
 __all__ = ["figure"]
 
@@ -40,6 +40,7 @@ _MM_OF_AN_INCH = 25.4
 @click.option("--size", metavar="WxH", help="Width and height, such as 88x60mm or 3.5x2.4in.")
 @click.option("--columns", type=click.IntRange(1, 12), metavar="N", help="How many panels stand beside each other.")
 @with_invalid_option
+@run_code_option
 @json_option
 def figure(
     results: Path,

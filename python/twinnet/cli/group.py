@@ -65,7 +65,8 @@ def _is_typed(ctx: click.Context, name: str) -> bool:
 
 @click.command(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # Nothing here is styled by click, which else takes escape sequences away unseen where there is no terminal.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
     help="A laboratory for software-defined networks.",
     epilog="Exit status: 0 done, 1 the work failed, 2 wrong usage.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,14 +66,28 @@ def build(source: Path | None, jobs: int | None, as_json: bool) -> None:
 
 @kernel.command()
 @click.argument("file", metavar="FILE|WHEEL", type=PATH)
+@click.option("--sha256", "wanted", metavar="HASH", help="Refuse another file: what who has built it tells of it.")
 @json_option
-def install(file: Path, as_json: bool) -> None:
-    """Install a kernel that somebody has built: the executable, or a wheel of the package twinnet-kernel."""
+def install(file: Path, wanted: str | None, as_json: bool) -> None:
+    """Install a kernel that somebody has built: the executable, or a wheel of the package twinnet-kernel.
+
+    It is read and not run. It runs with your rights as soon as a lab or `twinnet kernel show` needs it, so that you
+    must trust who has built it: compare the SHA-256 that is printed.
+    """
     from twinnet.guest.kernel_install import install as install_kernel
 
     with _Progress() as progress:
-        made = install_kernel(file, lambda: progress.tell("waiting for another build or installation to end", 0))
+        made = install_kernel(
+            file, lambda: progress.tell("waiting for another build or installation to end", 0), wanted
+        )
+    sha256 = hashlib.sha256(made.path.read_bytes()).hexdigest()
+    if as_json:
+        print_json({**made.to_record(), "sha256": sha256})
+        return
     _show(made, as_json)
+    click.echo(f"  SHA-256 {sha256}")
+    if wanted is None:
+        click.echo("  Its file was read, and not run. It will run with your rights: compare the hash first.", err=True)
 
 
 @kernel.command()

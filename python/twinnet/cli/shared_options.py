@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["FILE", "FOLDER", "PATH", "with_invalid_option", "yes_option"]
+__all__ = ["FILE", "FOLDER", "PATH", "run_code_option", "with_invalid_option", "yes_option"]
 
 PATH: click.Path = click.Path(path_type=Path)
 """A path; like the others, it arrives as a `Path`."""
@@ -22,5 +22,22 @@ with_invalid_option: _Option = click.option(
     "--with-invalid", is_flag=True, help="Use runs that missed their schedule too."
 )
 """Given to a command that shows results."""
+
+
+def _let_run(context: click.Context, _: click.Parameter, given: bool) -> None:
+    if given and not context.resilient_parsing:
+        from twinnet.study.consent import asked_for
+
+        context.with_resource(asked_for())
+
+
+run_code_option: _Option = click.option(
+    "--run-code",
+    is_flag=True,
+    expose_value=False,
+    callback=_let_run,
+    help="Run the Python that others' results bring; read it first. What you ran once needs no such word.",
+)
+"""Given to a command that reads results, which may have metrics of their own."""
 yes_option: _Option = click.option("--yes", is_flag=True, help="Do not ask before a long study.")
 """Given to a command that makes runs."""

@@ -16,7 +16,7 @@ from twinnet.cli.cluster_commands import check_cluster_options, cluster_options
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option, print_json
 from twinnet.cli.shard_commands import chosen_part, run_part, shard_options
-from twinnet.cli.shared_options import FOLDER, with_invalid_option, yes_option
+from twinnet.cli.shared_options import FOLDER, run_code_option, with_invalid_option, yes_option
 from twinnet.report.text_table import sentence_columns, table, terminal_columns, wrapped
 from twinnet.report.wording import counted
 
@@ -289,6 +289,7 @@ def _load(results: Path, with_invalid: bool = False) -> Analysis:
 @click.argument("results", type=FOLDER)
 @click.option("--out", type=FOLDER, metavar="DIR", help="Where to write it; default: RESULTS/report.")
 @with_invalid_option
+@run_code_option
 @json_option
 def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -> None:
     """Write one self-contained HTML page, figures (SVG, PDF, PNG) and tables (CSV, LaTeX) of RESULTS.
@@ -314,6 +315,7 @@ def report(results: Path, out: Path | None, with_invalid: bool, as_json: bool) -
 @click.argument("first", type=FOLDER)
 @click.argument("second", type=FOLDER)
 @with_invalid_option
+@run_code_option
 @json_option
 def compare(first: Path, second: Path, with_invalid: bool, as_json: bool) -> int:
     """Compare the results in SECOND with those in FIRST: every mean that both have.

@@ -11,6 +11,7 @@ from typing import cast
 
 from twinnet.drawing.placing import Place
 from twinnet.errors import BadValue
+from twinnet.given_files import given_json, read_given
 
 __all__ = ["keep_position", "positions_beside", "read_positions"]
 
@@ -35,12 +36,10 @@ def read_positions(file: str | os.PathLike[str]) -> dict[str, Place]:
     if not path.exists():
         return {}
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueError
-        found: object = json.loads(path.read_bytes())
+        found: object = given_json(read_given(path, _MOST_BYTES))
         places = cast("Mapping[str, list[float]]", found)
         return {str(name): _place(*one) for name, one in places.items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, AttributeError):
         raise BadValue(
             f"{path} holds no places of nodes",
             'write an object such as {"s1": [2.0, 0.0]}, in cells from 0; or remove the file',

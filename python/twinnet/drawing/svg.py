@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.drawing.labels import hangs, label_lines, label_side, slant
 from twinnet.drawing.placing import Place
+from twinnet.shown_text import for_templates
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -33,7 +34,7 @@ def _template() -> Template:
     from jinja2 import Environment
 
     # Names come from files that others may have written: nothing in them may become markup.
-    environment = Environment(autoescape=True, trim_blocks=False)
+    environment = Environment(autoescape=True, trim_blocks=False, finalize=for_templates)
     return environment.from_string((Path(__file__).parent / "network.svg.jinja").read_text(encoding="utf-8"))
 
 

@@ -9,12 +9,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from twinnet.errors import KernelUnusable, NotAvailable, reason
 from twinnet.guest.kernel import Kernel, chosen_link, examine, kernels_folder
 
-__all__ = ["choose", "keep", "kept", "workplace"]
+__all__ = ["choose", "keep", "kept", "link_to", "workplace"]
 
 _RECORD = "kernel.json"
 
@@ -30,8 +31,15 @@ def kept(name: str) -> Kernel | None:
         return None
 
 
-def keep(workplace: Path, name: str, called: str, record: Mapping[str, str]) -> Kernel:
-    """Examine the file ``kept/linux`` in the `workplace`, and move the folder ``kept`` to its place in the cache.
+def keep(
+    workplace: Path,
+    name: str,
+    called: str,
+    record: Mapping[str, str],
+    look: Callable[[Path, str], Kernel] = lambda path, called: examine(path, called=called),
+) -> Kernel:
+    """Look at the file ``kept/linux`` in the `workplace`, move the folder ``kept`` to its place in the cache, and
+    choose the kernel.
 
     Parameters
     ----------
@@ -43,6 +51,8 @@ def keep(workplace: Path, name: str, called: str, record: Mapping[str, str]) -> 
         What a refusal calls it.
     record
         Where it is from, kept beside it.
+    look
+        Tells what kernel it is, of a path and what it is called; default: it is asked, and so it is run.
 
     Raises
     ------
@@ -51,24 +61,29 @@ def keep(workplace: Path, name: str, called: str, record: Mapping[str, str]) -> 
     """
     folder = workplace / "kept"
     (folder / "linux").chmod(0o755)
-    kernel = examine(folder / "linux", called=called).check(called)
+    kernel = look(folder / "linux", called).check(called)
     whole = {"version": kernel.version, **record}
     (folder / _RECORD).write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
     place = kernels_folder() / name
     # One that is there cannot be used: `kept` would have found it.
     shutil.rmtree(place, ignore_errors=True)
     folder.rename(place)
-    return choose(name)
+    return replace(kernel, path=link_to(name), found_by="cache")
 
 
 def choose(name: str) -> Kernel:
     """Make the kernel that is kept as `name` the one that is found from now on."""
+    return examine(link_to(name), "cache")
+
+
+def link_to(name: str) -> Path:
+    """Do what :func:`choose` does, and return where the kernel is, which is not run."""
     link = chosen_link()
     partial = link.with_name(f".chosen.{os.getpid()}")
     partial.unlink(missing_ok=True)
     partial.symlink_to(name)
     partial.replace(link)
-    return examine(link.resolve() / "linux", "cache")
+    return link.resolve() / "linux"
 
 
 @contextlib.contextmanager

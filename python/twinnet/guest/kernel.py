@@ -21,6 +21,7 @@ __all__ = [
     "VARIABLE",
     "Kernel",
     "chosen_link",
+    "described",
     "examine",
     "find",
     "kernels_folder",
@@ -64,9 +65,15 @@ _NEEDED_OPTIONS = {
 _NEEDED_PARAMETERS = {
     "rngseed=": "a seed of its random numbers",
     "    RNDCLEARPOOL": "random numbers that begin anew when the hosts are built",
+    "    RDRAND": "answers for the processor (RDRAND, RDTSC)",
     "ttcost=": "a cost of clock readings",
     "ttsyscall=": "a cost of system calls",
+    "    Nothing of the host is changed": "a hostfs that only reads",
 }
+_LEADS_TO_THE_MACHINE = (
+    *("CONFIG_DEVMEM", "CONFIG_PROC_KCORE", "CONFIG_MODULES", "CONFIG_MCONSOLE", "CONFIG_BLK_DEV_UBD"),
+    *("CONFIG_PORT_CHAN", "CONFIG_PTY_CHAN", "CONFIG_TTY_CHAN", "CONFIG_XTERM_CHAN", "CONFIG_UML_NET_VECTOR"),
+)
 _DRAWS_FROM_THE_MACHINE = ("CONFIG_UML_RANDOM", "CONFIG_HW_RANDOM", "CONFIG_RANDOM_TRUST_CPU")
 
 
@@ -204,10 +211,16 @@ def examine(path: Path, found_by: FoundBy = "file", called: str = "") -> Kernel:
     version = asked.answer("--version").strip()
     if not re.fullmatch(r"\d+\.\d+\S*", version):
         raise asked.no_kernel("its answer to --version is no version of Linux")
-    options = _options(asked.answer("--showconfig"))
-    if options.get("CONFIG_UML") != "y":
+    configuration = asked.answer("--showconfig")
+    if _options(configuration).get("CONFIG_UML") != "y":
         raise asked.no_kernel("its answer to --showconfig is no configuration of User Mode Linux")
-    parameters = asked.answer("--help")
+    return described(path, found_by, version, configuration, asked.answer("--help"))
+
+
+def described(path: Path, found_by: FoundBy, version: str, configuration: str, parameters: str) -> Kernel:
+    """Return the kernel at `path` of this `version`, whose `configuration` and `parameters` are what it answers to
+    ``--showconfig`` and ``--help``."""
+    options = _options(configuration)
     return Kernel(path, version, found_by, _whole(options.get("CONFIG_HZ")), _lacks(version, options, parameters))
 
 
@@ -290,7 +303,9 @@ def _lacks(version: str, options: Mapping[str, str], parameters: str) -> tuple[s
         found.append(f"Linux {OLDEST[0]}.{OLDEST[1]} or later")
     found += [name for option, name in _NEEDED_OPTIONS.items() if options.get(option) != "y"]
     found += [name for parameter, name in _NEEDED_PARAMETERS.items() if f"\n{parameter}" not in f"\n{parameters}"]
-    found += [f"{option}=n" for option in _DRAWS_FROM_THE_MACHINE if options.get(option) == "y"]
+    found += [
+        f"{option}=n" for option in (*_DRAWS_FROM_THE_MACHINE, *_LEADS_TO_THE_MACHINE) if options.get(option) == "y"
+    ]
     return tuple(found)
 
 

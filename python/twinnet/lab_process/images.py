@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from twinnet.cache_folder import cache_folder
 from twinnet.errors import BadValue
+from twinnet.given_files import given_json
 
 __all__ = ["Image", "find_image"]
 
@@ -28,6 +29,7 @@ _ENGINES = ("docker", "podman")
 _GONE, _OPAQUE = ".wh.", ".wh..wh..opq"
 _HOW = "give a folder, an archive (docker save NAME -o image.tar), an OCI layout, or a name that docker images shows"
 _MOST_INDEXES = 4
+_MOST_JSON_BYTES = 16 << 20
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -134,7 +136,7 @@ class _Files:
 
     def json(self, name: str) -> Any:
         with self.open(name) as file:
-            return json.load(file)
+            return given_json(file.read(_MOST_JSON_BYTES))
 
     def blob(self, descriptor: dict[str, str]) -> str:
         return "blobs/" + descriptor["digest"].replace(":", "/")

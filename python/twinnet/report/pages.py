@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.report.colours import SHADES, rgb_of, shades_of
 from twinnet.report.interactive import traces_of_panel
 from twinnet.report.panels import Figure, Grid
+from twinnet.shown_text import for_templates
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -110,6 +111,7 @@ def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
+        finalize=for_templates,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

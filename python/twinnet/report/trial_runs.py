@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +17,12 @@ from tempfile import TemporaryDirectory
 from twinnet.report.progress import SilentObserver
 from twinnet.report.write import expected_report_s
 from twinnet.study.analysis import Analysis
+from twinnet.study.brought_code import brought_code
 from twinnet.study.execute import LabExecutor
-from twinnet.study.named_code import own_disciplines
-from twinnet.study.own_source import OWN_OF_TRAFFIC
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study
 from twinnet.study.runner import Progress, run_plan
-from twinnet.study.specification import StudySpecification
 from twinnet.study.store import Measured, ResultStore
-from twinnet.study.virtual_hosts import has_programs
-from twinnet.traffic.own_code import brought
 
 __all__ = ["Expected", "try_study"]
 
@@ -70,12 +66,13 @@ def try_study(study: Study, plan: Sequence[PlannedRun], tell: Callable[[str], No
     One run of as many combinations of levels as there is time for is begun on the virtual clock. A run that has not
     ended by then ends early, and what it took is carried on to its end, as its frames are expected to be spread. A
     combination that was not tried takes as much longer or shorter than :meth:`LabExecutor.expected_s` says as those do
-    that share most of its levels. Nothing is tried of a study with programs or Python of its own, or on another clock.
+    that share most of its levels. Nothing is tried on another clock, or of a study that brings Python, programs or
+    controllers.
     """
     executor = LabExecutor()
     one_of_each = {tuple(run.levels.values()): run for run in reversed(plan)}
     counted = {levels: executor.expected_s(run) for levels, run in one_of_each.items()}
-    if not plan or not _may_be_tried(study, one_of_each.values()):
+    if not plan or study.specification.clock != "virtual" or brought_code(study, plan):
         return Expected(counted, _REPORT_S, 0)
     tell("Trying some of the runs, for a few seconds.")
     taken: dict[Levels, float] = {}
@@ -93,20 +90,6 @@ def try_study(study: Study, plan: Sequence[PlannedRun], tell: Callable[[str], No
         analysis = Analysis(study, store)
         report_s = expected_report_s(analysis, len(plan)) if analysis.stored else _REPORT_S
     return Expected({levels: _scaled(levels, counted, taken) for levels in one_of_each}, report_s, len(taken))
-
-
-def _may_be_tried(study: Study, runs: Iterable[PlannedRun]) -> bool:
-    """Whether a dry run may begin runs of `study`: on the virtual clock, and without code that the study brings."""
-    return (
-        study.specification.clock == "virtual"
-        and not study.own_metrics()
-        and not any(_brings_code(run.specification) for run in runs)
-    )
-
-
-def _brings_code(specification: StudySpecification) -> bool:
-    own = (brought(entry.sends.get(key)) for entry in specification.traffic for key in OWN_OF_TRAFFIC)
-    return has_programs(specification) or bool(own_disciplines(specification)) or any(one is not None for one in own)
 
 
 def _scaled(levels: Levels, counted: Mapping[Levels, float], taken: Mapping[Levels, float]) -> float:

@@ -31,8 +31,10 @@ from twinnet.report.write import write_report
 from twinnet.results.shown import html_section
 from twinnet.results.tables import TABLES, unit_of_column
 from twinnet.study.comparison import Comparison, compare_results
+from twinnet.study.consent import CodeNotRun
 from twinnet.study.predicate import parse_side
 from twinnet.study.sound_aggregates import check_aggregate
+from twinnet.study.store import stored_table
 from twinnet.study.verdict import evaluate_side
 
 if TYPE_CHECKING:
@@ -114,6 +116,8 @@ class StudyResults:
                 if term.aggregate is not None:
                     check_aggregate(self._analysis.specification, term.aggregate)
             found = evaluate_side(side, self._analysis.used, self._analysis.specification.confidence)
+        except CodeNotRun:
+            raise
         except (ValueError, LookupError) as error:
             raise BadValue(str(error.args[0]), "docs/reference/study-files.md has the language of checks") from None
         return found.interval
@@ -132,7 +136,7 @@ class StudyResults:
     def twin(self) -> pl.DataFrame | None:
         """Of ``twinnet twin``: a row for each metric on both clocks; ``None`` of a study on one clock."""
         path = self.folder / "twin.parquet"
-        return pl.read_parquet(path) if path.is_file() else None
+        return stored_table(path, "twin") if path.is_file() else None
 
     @cached_property
     def failures(self) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from twinnet.report.progress import SilentObserver, observer_on
 from twinnet.studies.results import StudyResults
 from twinnet.study.analysis import analyse
 from twinnet.study.campaign import Campaign
+from twinnet.study.consent import asked_for, check_may_run
 from twinnet.study.named_studies import named_studies
 from twinnet.study.runner import Outcome
 from twinnet.study.store import ResultStore
@@ -154,7 +155,7 @@ def _check(outcome: Outcome) -> None:
         raise StudyFailed(str(outcome.failed[0].record["error"]["message"]))
 
 
-def load(folder: str | os.PathLike[str], *, with_invalid: bool = False) -> StudyResults:
+def load(folder: str | os.PathLike[str], *, with_invalid: bool = False, run_code: bool = False) -> StudyResults:
     """Return the results that :func:`run` or ``twinnet run`` has stored.
 
     Parameters
@@ -163,10 +164,17 @@ def load(folder: str | os.PathLike[str], *, with_invalid: bool = False) -> Study
         Such as ``results/mtu-sweep``.
     with_invalid
         Whether runs that missed their schedule are used too.
+    run_code
+        Whether metrics of the study's own may run that you have never run: read them first.
 
     Raises
     ------
     BadValue
         The folder holds no study.
     """
-    return StudyResults(analyse(ResultStore(Path(folder)), with_invalid))
+    analysis = analyse(ResultStore(Path(folder)), with_invalid)
+    if run_code:
+        with asked_for():
+            for metric in analysis.study.own_metrics().values():
+                check_may_run(metric)
+    return StudyResults(analysis)

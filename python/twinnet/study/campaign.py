@@ -7,8 +7,8 @@ read a study here, fit it to this machine, forecast, and make its runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,9 @@ from typing import Literal
 from twinnet.errors import BadValue
 from twinnet.study.analysis import Analysis
 from twinnet.study.bodies import of_models, with_programs
+from twinnet.study.brought_code import brought_code
 from twinnet.study.congestion_control import for_this_machine
+from twinnet.study.consent import asked_for, check_may_run
 from twinnet.study.execute import LabExecutor
 from twinnet.study.filled_ports import StudyLoads
 from twinnet.study.fitting import fitting_size, trial_by
@@ -113,7 +115,9 @@ class Campaign:
         """
         asked = {"repetitions": repetitions, "order": order, "clock": clock}
         changes = {**(settings or {}), **{key: str(value) for key, value in asked.items() if value is not None}}
-        study = load_study(os.fspath(name), changes, preset)
+        # Who asks for runs asks for the Python that makes them.
+        with asked_for() if trial else nullcontext():
+            study = load_study(os.fspath(name), changes, preset)
         if study.specification.clock == "real" and (elsewhere or jobs != 1):
             raise BadValue(
                 f"{'a cluster is' if elsewhere else 'more than one job is'} asked for with the real clock",
@@ -156,7 +160,8 @@ class Campaign:
             As :meth:`read` says.
         """
         changes = {**(settings or {}), **({} if repetitions is None else {"repetitions": str(repetitions)})}
-        loaded = load_study(os.fspath(name), changes, preset)
+        with asked_for():
+            loaded = load_study(os.fspath(name), changes, preset)
         study = _on_this_machine(with_programs(loaded) if with_models else loaded, tell)
         executor = LabExecutor()
         for clock in _twin_clocks(with_real):
@@ -203,10 +208,11 @@ class Campaign:
             Results cannot be written; finished runs are kept.
         """
         self.store.write_study(self.study)
-        if self.part is None:
-            write_policy_layouts(self.study, self.folder / "layout")
-        self._warn()
-        outcome = self._make(observer, places)
+        with self._with_its_code():
+            if self.part is None:
+                write_policy_layouts(self.study, self.folder / "layout")
+            self._warn()
+            outcome = self._make(observer, places)
         if again is not None and not outcome.interrupted:
             outcome.made_again = again(self.plan, outcome.finished)
         return outcome
@@ -219,6 +225,12 @@ class Campaign:
 
         One clock comes after the other: a simulation beside an emulation would take the processor that it needs.
         """
+        with self._with_its_code():
+            return self._make_twin(observing, with_real)
+
+    def _make_twin(
+        self, observing: Callable[[str], AbstractContextManager[Observer]], with_real: bool
+    ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         self.store.write_study(study_on(self.study, "wall"), twin=True)
         self._warn()
@@ -248,6 +260,14 @@ class Campaign:
     def analysis(self, with_invalid: bool = False) -> Analysis:
         """What the runs in the store come to."""
         return Analysis(self.study, self.store, with_invalid)
+
+    @contextmanager
+    def _with_its_code(self) -> Generator[None]:
+        """Let what the study brings run, also its metrics afterwards: runs were asked for."""
+        with asked_for():
+            for one in brought_code(self.study, self.plan):
+                check_may_run(one)
+            yield
 
     def _warn(self) -> None:
         if sets_queues(self.study):

@@ -17,6 +17,7 @@ from twinnet.results.fidelity import FidelityRecord
 from twinnet.results.port_samples import PortSamples
 from twinnet.results.tables import table
 from twinnet.study.collect import PathCounts, PlannedFlow, check_own_code, collect
+from twinnet.study.consent import asked_for
 from twinnet.study.expected_time import PASSAGE_S, passages
 from twinnet.study.fidelity_samples import FidelitySamples
 from twinnet.study.judgement import judged_record
@@ -24,7 +25,7 @@ from twinnet.study.kept_captures import RunCaptures
 from twinnet.study.network_of import network_of
 from twinnet.study.path_mtu import PathMtus
 from twinnet.study.plan import PlannedRun
-from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_of import compiled_policy, policy_unless_own
 from twinnet.study.policy_record import policy_record
 from twinnet.study.program_traffic import ProgramTraffic, check_programs
 from twinnet.study.real_machines import check_machines
@@ -106,7 +107,12 @@ class LabExecutor:
         )
 
     def __call__(self, run: PlannedRun, progress: Progress) -> Measured:
-        """Make `run`; raises `Interrupted` when it is to stop, and what the lab raises when it fails."""
+        """Make `run`, with the Python that its study brings; raises `Interrupted` when it is to stop, and what the lab
+        raises when it fails."""
+        with asked_for():
+            return self._begun(run, progress)
+
+    def _begun(self, run: PlannedRun, progress: Progress) -> Measured:
         progress.doing = "building the network"
         network = network_of(run.specification, run.levels, run.seed)
         policy = compiled_policy(run.specification, network)
@@ -473,7 +479,7 @@ def _passages_s(run: PlannedRun, until_s: float = math.inf) -> float:
         count = 0.0
         with suppress(TwinnetError):
             network = network_of(run.specification, run.levels, run.seed)
-            policy = compiled_policy(run.specification, network)
+            policy = policy_unless_own(run.specification, network)
             if policy is not None:
                 policy.deploy(network)
             count = passages(network, run.specification.traffic, until_s)

@@ -14,7 +14,7 @@ from twinnet.qos.queue import Queue, optional_spec
 from twinnet.study.forecast import flows_of, shares_at
 from twinnet.study.network_of import network_of
 from twinnet.study.offered_load import busy_moments_s, offers, wire_bytes
-from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_of import policy_unless_own
 from twinnet.study.shared_lines import Line, Ways
 from twinnet.study.traffic import Traffic
 from twinnet.units import format_rate
@@ -150,7 +150,7 @@ def loads_at(specification: StudySpecification, levels: Mapping[str, str], seed:
     """Return what the traffic of a run asks of each port of its network, there and back of each link; the traffic of
     `specification` is that of the run."""
     network = network_of(specification, levels, seed)
-    policy = compiled_policy(specification, network)
+    policy = policy_unless_own(specification, network)
     if policy is not None:
         policy.deploy(network)
     return port_loads(network, specification.traffic)

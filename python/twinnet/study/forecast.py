@@ -19,7 +19,7 @@ from twinnet.study.capacity import capacity_here
 from twinnet.study.network_of import network_of
 from twinnet.study.offered_load import Offer, busy_moments_s, offers, wire_bytes
 from twinnet.study.plan import PlannedRun, plan_study
-from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_of import policy_unless_own
 from twinnet.study.resolution import Study, with_changes
 from twinnet.study.shared_lines import Way, Ways, fair_shares
 from twinnet.study.store import ResultStore, StoredRun
@@ -136,7 +136,7 @@ def forecast_runs(plan: Sequence[PlannedRun], carried: int | None, side_by_side:
         key = tuple(run.levels.items())
         if key not in by_levels:
             network = network_of(run.specification, run.levels, run.seed)
-            policy = compiled_policy(run.specification, network)
+            policy = policy_unless_own(run.specification, network)
             if policy is not None:
                 policy.deploy(network)
             by_levels[key] = needed_frames(network, run.specification.traffic)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.metadata import entry_points
 from pathlib import Path
+
+from twinnet.own_modules import found_module
 
 __all__ = ["ENTRY_POINTS", "STUDIES_FOLDER", "brought_studies", "built_in_studies", "named_studies"]
 
@@ -26,10 +27,7 @@ def brought_studies() -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for point in entry_points(group=ENTRY_POINTS):
-        try:
-            package = importlib.util.find_spec(point.module)
-        except (ImportError, ValueError):
-            continue
+        package = found_module(point.module)
         for folder in (package.submodule_search_locations or ()) if package is not None else ():
             if (Path(folder) / "study.yaml").is_file():
                 found.setdefault(point.name, Path(folder) / "study.yaml")

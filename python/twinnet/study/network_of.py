@@ -12,7 +12,7 @@ from twinnet.network.network import Network
 from twinnet.network.nodes import Host, Switch
 from twinnet.network.topology_file import build_network
 from twinnet.study.path_mtu import PathMtus
-from twinnet.study.policy_of import compiled_policy
+from twinnet.study.policy_of import policy_unless_own
 from twinnet.study.specification import QUEUES_OF_LINKS, Level, StudySpecification
 from twinnet.yaml_source import Document, Problem, SourceError
 
@@ -40,7 +40,7 @@ def _build(specification: StudySpecification, levels: Mapping[str, str], seed: i
         _apply(network, specification.factors[factor].levels[name], place, document, problems)
     if not problems:
         try:
-            compiled_policy(specification, network)
+            policy_unless_own(specification, network)
         except UsageError as error:
             problems.append(document.problem(("policy",), str(error), key=True))
     if problems:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from twinnet.errors import BadValue
+from twinnet.study.consent import check_may_run
 from twinnet.study.own_source import OWN_NAME, OwnSource, find_own
 
 __all__ = ["OWN_NAME", "OwnMetric", "RunData", "find_metric"]
@@ -63,9 +64,12 @@ class OwnMetric(OwnSource):
         ------
         LookupError
             The metric raised it: nothing was measured.
+        CodeNotRun
+            Nobody has asked for it to be run.
         BadValue
             The metric failed, or what it gave is no number.
         """
+        check_may_run(self)
         try:
             given: object = cast("Callable[[RunData], object]", self.load())(data)
         except LookupError as error:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from twinnet.errors import did_you_mean
+from twinnet.errors import did_you_mean, reason
+from twinnet.given_files import read_given_text
+from twinnet.own_modules import found_module
 from twinnet.traffic.own_code import OwnCode, bring, run_source
 
 __all__ = ["OWN_NAME", "OWN_OF_TRAFFIC", "OwnSource", "bring_own", "find_own"]
@@ -23,6 +23,7 @@ __all__ = ["OWN_NAME", "OWN_OF_TRAFFIC", "OwnSource", "bring_own", "find_own"]
 OWN_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 OWN_OF_TRAFFIC = {"congestion_control": "congestion control", "of": "application", "method": "estimator"}
 """The keys of traffic that may name Python of one's own, and what that is."""
+_MOST_BYTES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class OwnSource:
 
 
 def find_own(name: str, beside: Mapping[str, str], what: str, example: str) -> tuple[str, str]:
-    """Find the file and the source of `name`, without running it.
+    """Find the file and the source of `name`, without running it or a package that it is in.
 
     Parameters
     ----------
@@ -105,10 +106,11 @@ def _source(module: str, beside: Mapping[str, str]) -> tuple[str, str]:
             return f"{module}.py", beside[f"{module}.py"]
         except ValueError as error:
             missing = f", and {error}"
-    try:
-        spec: Any = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or not spec.origin or not str(spec.origin).endswith(".py"):
+    found = found_module(module)
+    origin = None if found is None else found.origin
+    if origin is None or not origin.endswith(".py"):
         raise ValueError(f"no module {module!r} is installed{missing}")
-    return str(spec.origin), Path(spec.origin).read_text(encoding="utf-8")
+    try:
+        return origin, read_given_text(Path(origin), _MOST_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{origin} cannot be read: {reason(error)}") from None

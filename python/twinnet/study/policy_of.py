@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from twinnet.given_files import read_given
 from twinnet.network import Network
-from twinnet.policies import CompiledPolicy, Demand, Enforcement, Load, compile_policy, find_policy
+from twinnet.own_modules import found_module
+from twinnet.policies import CompiledPolicy, Demand, Enforcement, Load, compile_policy, find_policy, known_policies
+from twinnet.study.consent import CodeNotRun, check_may_run
 from twinnet.study.field_types import STRICT, RateBps
+from twinnet.study.own_source import OWN_NAME, OwnSource
 from twinnet.units import BitsPerSecond, Rate
 
 if TYPE_CHECKING:
     from twinnet.study.specification import StudySpecification, Traffic
 
-__all__ = ["PolicySettings", "compiled_policy", "load_of"]
+__all__ = ["PolicySettings", "compiled_policy", "load_of", "own_policy", "policy_unless_own"]
+
+_OF_TWINNET = "twinnet.policies."
+_MOST_BYTES = 64_000_000
 
 
 class PolicySettings(BaseModel):
@@ -62,11 +69,40 @@ def _demands(entry: Traffic) -> Iterator[Demand]:
 
 
 def compiled_policy(specification: StudySpecification, network: Network) -> CompiledPolicy | None:
-    """Return the compiled policy of the study for `network`, ``None`` without a policy; raises `BadPolicy`."""
+    """Return the compiled policy of the study for `network`, ``None`` without a policy; raises `BadPolicy`, and
+    `CodeNotRun` for one that does not come with twinnet while nobody has asked for its code to be run."""
     settings = specification.policy
     if settings is None:
         return None
+    if (own := own_policy(settings.use)) is not None:
+        check_may_run(own)
     rate = BitsPerSecond(settings.rate_bps) if settings.rate_bps is not None else None
     at = settings.at if isinstance(settings.at, str) else tuple(settings.at)
     enforcement = Enforcement(at, rate, settings.direction)
     return compile_policy(network, find_policy(settings.use, settings.settings), enforcement, load_of(specification))
+
+
+def policy_unless_own(specification: StudySpecification, network: Network) -> CompiledPolicy | None:
+    """Return what :func:`compiled_policy` does, and ``None`` for code that nobody has asked to be run: for those who
+    read, plan and draw."""
+    try:
+        return compiled_policy(specification, network)
+    except CodeNotRun:
+        return None
+
+
+def own_policy(use: str) -> OwnSource | None:
+    """Return the source of the policy `use`, without running it; ``None`` for what comes with twinnet, and for what is
+    no policy's name."""
+    place = known_policies().get(use, use)
+    if place.startswith(_OF_TWINNET) or not OWN_NAME.fullmatch(place):
+        return None
+    module = place.partition(":")[0]
+    found = found_module(module, also_here=True)
+    file = found.origin if found is not None and found.origin is not None else module
+    try:
+        source = read_given(file, _MOST_BYTES).decode("latin-1")
+    except OSError:
+        # Only importing it would tell more.
+        source = place
+    return OwnSource(place, file, source)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from twinnet.given_files import read_given_text
+from twinnet.given_files import given_json, read_given_text
 
 if TYPE_CHECKING:
     from twinnet.study.plan import PlannedRun
@@ -51,10 +51,10 @@ class RunsGoingOn:
 def read_progress(folder: Path) -> RunsGoingOn | None:
     """Return what the campaign whose results are in `folder` told last; ``None`` if none goes on there."""
     try:
-        told = json.loads(read_given_text(folder / _NAME, _MOST_BYTES))
+        told = given_json(read_given_text(folder / _NAME, _MOST_BYTES))
         going = {str(one["run"]): (float(one["fraction"]), str(one["doing"])) for one in told["going"]}
         return RunsGoingOn(max(0.0, time.time() - float(told["at_s"])), float(told["left_s"]), going)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -4,7 +4,7 @@ altered it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from twinnet.results.fidelity import FidelityRecord
@@ -40,6 +40,19 @@ _OF_STATUS: Mapping[str, Mapping[str, Any]] = {
     },
     "failed": {"error": {"message": str}},
 }
+_PARTS: Mapping[str, tuple[Any, Any]] = {
+    "levels": (dict, str),
+    "clock": (str, object),
+    "trace_hash": (str, object),
+    "machine.name": (str, object),
+    "fidelity.reasons": (list, str),
+    "forecast": (dict, int | float | bool | None),
+    "notes.zero_ps": (int, object),
+    "notes.ports": (dict, str),
+    "notes.captures": (list, dict),
+    "notes.ways": (list, dict),
+}
+"""Parts by their places: the kind of the whole, and of what is in it."""
 _NAMES = {dict: "an object", list: "a list", str: "text", int: "a whole number", _NUMBER: "a number"}
 
 
@@ -56,6 +69,7 @@ def check_shape(record: Mapping[str, Any]) -> None:
         raise ValueError(f"its status is {status!r}, neither finished nor failed")
     _check(record, _EVERY, "")
     _check(record, _OF_STATUS[status], "")
+    _check_parts(record)
     if status == "finished":
         fidelity = record["fidelity"]["record"]
         late = fidelity.get("lateness_ns", {})
@@ -66,9 +80,27 @@ def check_shape(record: Mapping[str, Any]) -> None:
         ):
             raise ValueError("its 'fidelity.record.lateness_ns' is no object of numbers")
         try:
-            FidelityRecord.from_spec(fidelity)
-        except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            FidelityRecord.from_spec(fidelity).verdict()
+        except (ArithmeticError, ValueError, TypeError, AttributeError, LookupError) as error:
             raise ValueError(f"its 'fidelity.record' cannot be read: {error}") from None
+
+
+def _check_parts(record: Mapping[str, Any]) -> None:
+    """Look into those parts that may be missing, or whose keys are not known beforehand."""
+    for place, (whole, part) in _PARTS.items():
+        value: object = record
+        for key in place.split("."):
+            value = cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
+        if value is None:
+            continue
+        inner: Iterable[object] = cast("list[object]", value) if isinstance(value, list) else ()
+        if isinstance(value, dict):
+            inner = cast("dict[str, object]", value).values()
+        wrong: list[object] = [one for one in inner if not isinstance(one, part)]
+        if not isinstance(value, whole):
+            wrong = [cast("object", value)]
+        if wrong:
+            raise ValueError(f"its '{place}' has {str(wrong[0])[:40]!r}, which does not belong there")
 
 
 def _check(given: Mapping[str, Any], wanted: Mapping[str, Any], place: str) -> None:

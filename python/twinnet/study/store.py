@@ -11,12 +11,12 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import polars as pl
 
 from twinnet.errors import BadValue, TwinnetError
-from twinnet.given_files import open_given, read_given_text
+from twinnet.given_files import given_json, open_given, read_given_text
 from twinnet.results.tables import TABLES, table
 from twinnet.study.kept_captures import capture_paths, captures_in
 from twinnet.study.partial_files import partial_name, remove_partial, sync_folder, write_synced
@@ -25,7 +25,7 @@ from twinnet.study.record_shape import check_shape, without_nan
 from twinnet.study.resolution import Study, read_study, reader_in
 from twinnet.yaml_source import SIZE_LIMIT_BYTES, parse_yaml
 
-__all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun", "as_parquet"]
+__all__ = ["FORMAT", "Fidelity", "Measured", "ResultStore", "StoreError", "StoredRun", "as_parquet", "stored_table"]
 
 FORMAT = 1
 """The version of the layout and of the tables; it grows when a column changes its meaning."""
@@ -36,6 +36,8 @@ _FIRST_TABLES = ("flows", "intervals", "port_samples")
 """Tables that every finished run has."""
 _COPIED_AT_ONCE_BYTES = 1 << 20
 _MOST_RECORD_BYTES = 512 << 20
+_MOST_CELLS = 1 << 30
+"""Of a table: 8 GB of numbers."""
 _ANEW = "remove the run's folder and run the study again"
 
 
@@ -63,8 +65,8 @@ class Fidelity:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    """Return the record at `path`; raises `OSError`, `ValueError` or `RecursionError`."""
-    record = json.loads(read_given_text(path, _MOST_RECORD_BYTES))
+    """Return the record at `path`; raises `OSError` or `ValueError`."""
+    record: object = given_json(read_given_text(path, _MOST_RECORD_BYTES))
     if not isinstance(record, dict):
         raise ValueError("run.json is no JSON object")
     return cast("dict[str, Any]", record)
@@ -128,11 +130,37 @@ class StoredRun:
         if name in ("fidelity", "packets", "tcp") and not path.exists():
             # Runs of versions that did not have it.
             return table(name, [])
-        try:
-            with open_given(path) as file:
-                return pl.read_parquet(file)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"{path} cannot be read: {error}", _ANEW) from None
+        return stored_table(path, name)
+
+
+def stored_table(path: Path, name: str) -> pl.DataFrame:
+    """Return the table `name` that stands at `path`; those of older versions may lack columns.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read, has columns that the table has not, or is too large.
+    """
+    try:
+        with open_given(path) as file:
+            return _read_table(file, name)
+    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise StoreError(f"{path} cannot be read: {error}", _ANEW) from None
+
+
+def _read_table(file: BinaryIO, name: str) -> pl.DataFrame:
+    schema = pl.read_parquet_schema(file)
+    for column, kind in schema.items():
+        known = TABLES[name].get(column)
+        if known is None or kind != known:
+            raise ValueError(f"its column {column!r:.80} is of the type {kind!s:.80}, and not {known}")
+    # One row more than may be, so that a small file that claims billions of rows takes no memory.
+    file.seek(0)
+    most_rows = _MOST_CELLS // max(len(schema), 1)
+    frame = pl.read_parquet(file, n_rows=most_rows + 1)
+    if frame.height > most_rows:
+        raise ValueError(f"it has more than {most_rows} rows")
+    return frame
 
 
 class _RecordOnDisk(Mapping[str, Any]):
@@ -185,7 +213,7 @@ class ResultStore:
         """The study that was written last."""
         try:
             text = read_given_text(self.folder / "study.yaml", SIZE_LIMIT_BYTES)
-            record = json.loads(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
+            record = given_json(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
             changes = {str(key): str(value) for key, value in record["changes"].items()}
             file = str(record["file"])
         except FileNotFoundError as error:
@@ -195,7 +223,7 @@ class ResultStore:
                 f"{self.folder} does not hold the results of a study: it has no {Path(error.filename).name}",
                 f"give the folder that `twinnet run` wrote, such as {meant}",
             ) from None
-        except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise BadValue(
                 f"{self.folder} does not hold the results of a study: {error}",
                 "give the folder that `twinnet run` wrote, such as results/tcp-udp-queues",
@@ -206,8 +234,8 @@ class ResultStore:
     def holds_twin(self) -> bool:
         """True if the last request was for a twin."""
         try:
-            record = json.loads(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
-        except (OSError, ValueError, RecursionError):
+            record = given_json(read_given_text(self.folder / "study.json", SIZE_LIMIT_BYTES))
+        except (OSError, ValueError):
             return False
         return isinstance(record, dict) and bool(cast(dict[str, Any], record).get("twin"))
 
@@ -253,7 +281,7 @@ class ResultStore:
                     if name in _FIRST_TABLES or (path / f"{name}.parquet").exists():
                         with open_given(path / f"{name}.parquet") as file:
                             pl.read_parquet_schema(file)
-        except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError) as error:
+        except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise StoreError(f"the run in {path} cannot be read: {error}", remedy) from None
         return stored
 
@@ -375,7 +403,7 @@ class ResultStore:
     def _read(self, path: Path) -> StoredRun | None:
         try:
             record = _read_record(path / "run.json")
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError):
             return None
         return StoredRun(path.name, path, record)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reas
 from twinnet.given_files import read_given_text
 from twinnet.lab.lab import Lab
 from twinnet.report.text_table import table, terminal_columns, wrapped
+from twinnet.shown_text import bare
 from twinnet.units import duration_ps
 
 __all__ = ["COMMANDS", "Command", "Session"]
@@ -360,9 +362,11 @@ class Session:
             try:
                 code = compile(source, "<prompt>", "eval")
             except SyntaxError:
-                exec(compile(source, "<prompt>", "exec"), self.names)
+                with redirect_stdout(bare(sys.stdout)):
+                    exec(compile(source, "<prompt>", "exec"), self.names)
                 return Answer(None)
-            value = eval(code, self.names)
+            with redirect_stdout(bare(sys.stdout)):
+                value = eval(code, self.names)
         except TwinnetError:
             raise
         except Exception as error:
