@@ -23,8 +23,12 @@ from bench.quiet import Quiet
 TITLE = "Equal runs of programs on the virtual clock"
 MEASURES = ("bench/repeated_programs.py", "crates/lab", "crates/linux", "python/twinnet/guest")
 
-RUNS = 20
+RUNS = 24
 BUSY = 4
+FILES = 300
+NUMBERS = "numbers that the processor gives"
+_PROGRAM = "BENCH_PROGRAM"
+_PROGRAM_SOURCE = Path(__file__).with_name("processor_numbers.cpp")
 _LIMIT_S = 300.0
 _ROOT = Path(__file__).parents[1]
 
@@ -88,6 +92,12 @@ def _cut(lab: tn.Lab) -> None:
     job.communicate()
 
 
+def _numbers_of_the_processor(lab: tn.Lab) -> None:
+    """A C++ program sends what `std::random_device`, RDRAND, RDSEED and RDTSC give it."""
+    lab["h1"].run([os.environ[_PROGRAM], lab["h2"].ip], check=True)
+    lab.run_until("1 s")
+
+
 SCENARIOS: dict[str, tuple[Callable[[], tn.Network], Callable[[tn.Lab], None]]] = {
     "pings over 10 ms": (_pair, _pings),
     "CUBIC over 10 Mbit/s": (_pair, lambda lab: _iperf3(lab, "-C cubic")),
@@ -99,6 +109,7 @@ SCENARIOS: dict[str, tuple[Callable[[], tn.Network], Callable[[tn.Lab], None]]] 
     "eight hosts that ping": (lambda: _star(8), _many_pings),
     "four flows into one link": (lambda: _star(8), _four_flows),
     "a link that is cut": (_pair, _cut),
+    NUMBERS: (_pair, _numbers_of_the_processor),
 }
 """By what they are: the network, and what is done in it."""
 
@@ -120,8 +131,14 @@ def conditions() -> list[Condition]:
         ("other variables", lambda command, _: command, {"LANG": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "X": "x" * 3000}),
         (f"beside {BUSY} busy programs", lambda command, _: command, {"BENCH_BUSY": str(BUSY)}),
         ("in a folder with a long name", lambda command, _: command, {"TMPDIR": "a-folder-with-a-long-name/" * 6}),
-        ("an interpreter that a script starts", lambda command, _: command, {"BENCH_SCRIPT": "1"}),
+        (f"beside {FILES} other files", lambda command, _: command, {"BENCH_FILES": str(FILES)}),
+        *(
+            (f"an interpreter that {how}", lambda command, _: command, {"BENCH_PYTHON": kind})
+            for how, kind in (("a script starts", "script"), ("a link names", "link"), ("was copied", "copy"))
+        ),
     ]
+    if (other := _another_python()) is not None:
+        found.append(("an interpreter of the machine's own", lambda command, _: command, {"BENCH_PYTHON": other}))
     if shutil.which("taskset"):
         found.append(("on one processor", lambda command, _: ["taskset", "-c", "0", *command], {}))
     if shutil.which("setarch"):
@@ -144,6 +161,8 @@ def measure(quick: bool, quiet: Quiet, rows: Sequence[str] = ROWS) -> Iterator[F
         shutil.copy(kernel.path, copy)
         copy.chmod(0o755)
         for scenario in rows:
+            if scenario == NUMBERS and not build_program(folder):
+                continue
             traces: dict[str, list[str]] = {}
             for number in range(runs):
                 name, command, environment = conditions()[number % len(conditions())]
@@ -174,7 +193,10 @@ def trace_of(
         **environment,
         "TWINNET_KERNEL": str(folder / "linux"),
         "PYTHONPATH": str(_ROOT),
+        _PROGRAM: str(folder / _PROGRAM_SOURCE.stem),
     }
+    for number in range(int(environment.get("BENCH_FILES", "0"))):
+        (here / f"a file {number}").touch()
     if "TMPDIR" in environment:
         given["TMPDIR"] = str(here / environment["TMPDIR"])
         Path(given["TMPDIR"]).mkdir(parents=True)
@@ -204,19 +226,44 @@ def _busy(programs: int) -> Iterator[None]:
             one.wait()
 
 
-def _started_by_a_script(folder: Path) -> str:
-    """An interpreter for the guest that takes other programs, system calls and random numbers to start."""
-    script = folder / "python"
-    script.write_text(f'#!/bin/sh\n/bin/true\nod -An -N64 /dev/urandom >/dev/null\nexec {sys.executable} "$@"\n')
-    script.chmod(0o755)
-    return str(script)
+def build_program(folder: Path) -> bool:
+    """Build the program that asks the processor for numbers, in `folder`; return whether there is a compiler for it."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return False
+    command = [compiler, "-O1", "-mrdrnd", "-mrdseed", str(_PROGRAM_SOURCE), "-o", str(folder / _PROGRAM_SOURCE.stem)]
+    subprocess.run(command, check=True, capture_output=True, timeout=_LIMIT_S)
+    return True
+
+
+def _another_python() -> str | None:
+    """The machine's own interpreter, where it is another than this one and can load the same extension modules."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    found = shutil.which(f"python{version}", path="/usr/bin:/usr/local/bin")
+    return found if found is not None and not Path(found).samefile(sys.executable) else None
+
+
+def _interpreter(kind: str, folder: Path) -> str:
+    """The interpreter of this process for the guest: by a ``script`` that takes other programs, system calls and random
+    numbers to start it, by a ``link``, or as a ``copy``; else `kind` is the path of another."""
+    place = folder / "python"
+    if kind == "script":
+        place.write_text(f'#!/bin/sh\n/bin/true\nod -An -N64 /dev/urandom >/dev/null\nexec {sys.executable} "$@"\n')
+        place.chmod(0o755)
+    elif kind == "link":
+        place.symlink_to(sys.executable)
+    elif kind == "copy":
+        shutil.copy(Path(sys.executable).resolve(), place)
+    else:
+        return kind
+    return str(place)
 
 
 def main(scenario: str) -> int:
     """Make one run of `scenario`, and print its trace and the moment at which it ended."""
     build, act = SCENARIOS[scenario]
-    if "BENCH_SCRIPT" in os.environ:
-        sys.executable = _started_by_a_script(Path.cwd())
+    if (kind := os.environ.get("BENCH_PYTHON")) is not None:
+        sys.executable = _interpreter(kind, Path.cwd())
     with build().simulate(hosts="programs", seed=7) as lab:
         act(lab)
         print(lab.trace_hash, f"{lab.now():.9f} s")

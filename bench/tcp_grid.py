@@ -22,8 +22,8 @@ from statistics import fmean
 from typing import Any, Literal
 
 import twinnet as tn
+from twinnet.lab.guest_options import BEGINS_S
 from twinnet.lab.parts import AppHandle
-from twinnet.lab.virtual_programs import BEGINS_S
 
 from bench.machine import describe
 from bench.quiet import Quiet

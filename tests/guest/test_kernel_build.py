@@ -65,6 +65,10 @@ def test_an_archive_becomes_the_kernel_that_is_chosen(tmp_path: Path, capsys: py
         "applying 0003-timer-of-250-hz.patch",
         "applying 0004-room-for-hundreds-of-network-cards.patch",
         "applying 0005-no-process-outlives-the-kernel.patch",
+        "applying 0006-hostfs-only-reads.patch",
+        "applying 0007-tell-who-has-the-processor.patch",
+        "applying 0010-nothing-of-how-the-disk-was-filled.patch",
+        "applying 0011-answers-for-the-processor.patch",
     ]
     assert steps[-2] == "configuring" and steps[-1].startswith("compiling: 1 of about 1000 files, ")
     kernel = needed()

@@ -17,7 +17,7 @@ import twinnet as tn
 from child_processes import children
 from kernels_here import a_kernel_is_here
 from twinnet.errors import LabError
-from twinnet.lab import virtual_programs
+from twinnet.lab import guest_options
 
 if not a_kernel_is_here():
     pytest.skip("there is no kernel for programs on the virtual clock", allow_module_level=True)
@@ -123,7 +123,7 @@ def test_a_program_that_does_not_listen_is_ended_by_the_second_interrupt(tmp_pat
 
 
 def test_a_guest_that_stands_still_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual_programs, "_SILENCE_S", 1.0)
+    monkeypatch.setattr(guest_options, "_SILENCE_S", 1.0)
     before = set(children(os.getpid()))
     net = tn.Network()
     net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
@@ -131,9 +131,26 @@ def test_a_guest_that_stands_still_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         (kernel,) = set(children(os.getpid())) - before
         job = lab["h1"].popen("sh -c 'while :; do sleep 0.01; done'")
         os.kill(kernel, signal.SIGSTOP)
-        with pytest.raises(LabError, match=r"has stood still for 1 s of real time.*kill -CONT") as told:
+        with pytest.raises(LabError, match=r"has stood still for 1 s of real time: .*kill -CONT") as told:
             lab.run_until("10 s")
         assert told.value.name == "GuestStands"
         with pytest.raises(LabError, match="has stood still"):
             job.wait()
+    assert set(children(os.getpid())) == before
+
+
+def test_a_guest_that_takes_no_order_in_is_told_with_what_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guest_options, "_SILENCE_S", 1.0)
+    before = set(children(os.getpid()))
+    net = tn.Network()
+    net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
+    with net.simulate(hosts="programs") as lab:
+        (kernel,) = set(children(os.getpid())) - before
+        lab.run_until("1 s")
+        os.kill(kernel, signal.SIGSTOP)
+        with pytest.raises(LabError, match=r"waits for it to take in an order about a program, and it neither") as told:
+            lab["h1"].run("hostname")
+        assert told.value.name == "GuestStands"
     assert set(children(os.getpid())) == before

@@ -13,16 +13,36 @@ if not a_kernel_is_here():
 
 DISCIPLINES = (
     "cake bandwidth 1Mbit",
+    "choke limit 1000 min 100 max 300 avpkt 1000 bandwidth 10Mbit",
     "codel",
+    "ets bands 3 strict 1",
+    "fq",
     "fq_codel",
     "fq_pie",
+    "hhf",
+    "htb",
     "netem delay 5ms",
     "pie",
     "prio",
     "red limit 400000 min 30000 max 90000 avpkt 1000",
     "sfb",
     "sfq",
+    "skbprio",
     "tbf rate 1Mbit burst 10kb latency 70ms",
+)
+INTERFACES = (
+    "type bridge",
+    "type dummy",
+    "type veth peer name peer0",
+    "type vrf table 10",
+    "type wireguard",
+    "type geneve id 1 remote 10.0.0.2",
+    "type vxlan id 1 dstport 4789 dev h1-eth0",
+    "type gre local 10.0.0.1 remote 10.0.0.2",
+    "type ip6gre local fd00::1 remote fd00::2",
+    "type ip6tnl local fd00::1 remote fd00::2",
+    "link h1-eth0 type macvlan",
+    "link h1-eth0 type vlan id 5",
 )
 needs_ping = pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
 
@@ -36,6 +56,17 @@ def two_hosts() -> tn.Network:
 def test_a_host_has_no_interface_that_nobody_made() -> None:
     with two_hosts().simulate(hosts="programs") as lab:
         assert lab["h1"].run("ls /sys/class/net", check=True).stdout.split() == ["h1-eth0", "lo"]
+
+
+def test_a_host_can_make_every_kind_of_interface_that_the_page_lists() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        host = lab["h1"]
+        for kind in INTERFACES:
+            link, _, rest = kind.rpartition("type ")
+            host.run(f"ip link add {link}name made0 type {rest}", check=True)
+            assert f"{rest.split()[0]} " in host.run("ip -d link show dev made0", check=True).stdout
+            host.run("ip link del dev made0", check=True)
+        assert host.run("ls /sys/class/net", check=True).stdout.split() == ["h1-eth0", "lo"]
 
 
 @needs_ping

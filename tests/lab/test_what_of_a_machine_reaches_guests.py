@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,10 @@ with net.simulate(hosts="programs") as lab:
     print(server.communicate()[0].decode().split()[-1], drawn.strip(), lab.now(), lab.trace_hash)
 """
 """A connection, whose port and sequence numbers the guest draws, and numbers that a program draws."""
+
+
+OWN = "/usr/bin:/usr/local/bin"
+"""Where a machine has its own interpreter."""
 
 
 def told(*before: str, python: str = sys.executable, cwd: Path | None = None, **environment: str) -> str:
@@ -67,6 +72,24 @@ def test_how_the_interpreter_is_started_does_not_matter(usual: str, tmp_path: Pa
     script.write_text(f'#!/bin/sh\n/bin/true\nod -An -N64 /dev/urandom >/dev/null\nexec {sys.executable} "$@"\n')
     script.chmod(0o755)
     assert told(python=str(script)) == usual
+
+
+def test_where_the_interpreter_is_does_not_matter(usual: str, tmp_path: Path) -> None:
+    interpreter = Path(sys.executable).resolve()
+    link, copy = tmp_path / "link", tmp_path / "a folder of copies" / "python"
+    link.symlink_to(interpreter)
+    copy.parent.mkdir()
+    shutil.copy(interpreter, copy)
+    # One that the machine itself has, and of another version.
+    others = {str(found) for name in ("python3", "python3.12", "python3.13") if (found := shutil.which(name, path=OWN))}
+    for python in (str(interpreter), str(link), str(copy), *sorted(others)):
+        assert told(python=python) == usual, python
+
+
+def test_other_files_beside_do_not_matter(usual: str, tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"other-{number}").touch()
+    assert told(cwd=tmp_path) == usual
 
 
 def test_all_machines_have_the_same_processor_for_programs() -> None:

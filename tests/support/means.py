@@ -160,6 +160,7 @@ MEANS: dict[str, Means] = {
         r"maturin and cargo|git and make|lacks what a build needs|make is not installed",
         _programs("cargo", "git", "make", "cc"),
     ),
+    "c++": Means(r"g\+\+ is not installed", _programs("g++")),
     "clone": Means(r"these sources are no clone", lambda: (Path(__file__).parents[2] / ".git").exists()),
     "package-index": Means(r"packages that twinnet needs cannot be fetched", _package_index),
     "guest-kernel": Means(r"no kernel for programs on the virtual clock", _guest_kernel),

@@ -1,4 +1,5 @@
-//! Text to quantities: a decimal number, then a unit. Exact: no floating point in between.
+//! Text to quantities: a decimal number, then a unit. Exact: no floating point in between. Only a number that floating
+//! point has left, by its many digits, is rounded to the smallest unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -105,6 +106,11 @@ const SIZE: Kind = Kind {
     ],
 };
 
+/// Digits of a number that only binary floating point has left: 15 tell a decimal number (`DBL_DIG` of C).
+const BINARY_DIGITS: usize = 16;
+/// Digits behind the point that are read.
+const MOST_DIGITS: usize = 18;
+
 /// Reads `text` as a multiple of the smallest unit of `kind`, exactly.
 fn parse(text: &str, kind: &Kind, unit_of: impl Fn(&str) -> String) -> Result<u64, ParseError> {
     let given = || text.chars().take(60).collect::<String>();
@@ -135,13 +141,17 @@ fn parse(text: &str, kind: &Kind, unit_of: impl Fn(&str) -> String) -> Result<u6
     let mut value = if whole.is_empty() { 0 } else { whole.parse::<u64>().map_err(|_| too_large())? };
     value = value.checked_mul(scale).ok_or_else(too_large)?;
     if !fraction.is_empty() {
-        let digits = u32::try_from(fraction.len()).ok().filter(|&n| n <= 18).ok_or_else(too_fine)?;
-        let numerator = u128::from(fraction.parse::<u64>().map_err(|_| too_fine())?) * u128::from(scale);
+        let significant = [whole, fraction].concat().trim_start_matches('0').len();
+        // What is left of a number of a program, such as 0.1 + 0.2, is rounded.
+        let binary = significant >= BINARY_DIGITS;
+        let kept = if binary { &fraction[..fraction.len().min(MOST_DIGITS)] } else { fraction };
+        let digits = u32::try_from(kept.len()).ok().filter(|&n| n as usize <= MOST_DIGITS).ok_or_else(too_fine)?;
+        let numerator = u128::from(kept.parse::<u64>().map_err(|_| too_fine())?) * u128::from(scale);
         let denominator = 10_u128.pow(digits);
-        if numerator % denominator != 0 {
+        if numerator % denominator != 0 && !binary {
             return Err(too_fine());
         }
-        let part = u64::try_from(numerator / denominator).map_err(|_| too_large())?;
+        let part = u64::try_from((numerator + denominator / 2) / denominator).map_err(|_| too_large())?;
         value = value.checked_add(part).ok_or_else(too_large)?;
     }
     Ok(value)
@@ -202,6 +212,20 @@ mod tests {
         assert_eq!("512 kbps".parse::<Rate>().unwrap().as_bps(), 512_000);
         assert_eq!("1.5ms".parse::<Duration>().unwrap(), Duration::from_us(1500));
         assert_eq!("400 MB".parse::<Size>().unwrap().as_bytes(), 400_000_000);
+    }
+
+    #[test]
+    fn what_floating_point_leaves_is_rounded_and_what_somebody_wrote_is_not() {
+        for (text, ps) in [
+            ("0.30000000000000004 s", 300_000_000_000),
+            ("12.400000000000002 s", 12_400_000_000_000),
+            ("0.00030000000000000003 s", 300_000_000),
+            ("0.29999999999999999 ms", 300_000_000),
+        ] {
+            assert_eq!(text.parse::<Duration>().unwrap().as_ps(), ps, "{text}");
+        }
+        assert_eq!("0.30000000000000004 Mbit".parse::<Rate>().unwrap().as_bps(), 300_000);
+        assert!(matches!("0.3000000000004 s".parse::<Duration>(), Err(ParseError::OutOfRange { .. })));
     }
 
     #[test]

@@ -72,6 +72,13 @@ __all__ = ["lab"]
     metavar="FILE",
     help="With --clock virtual: write the trace to this file; see `twinnet traces`.",
 )
+@click.option("--memory", metavar="SIZE", help="With --programs: the memory of all programs; default: 512 MiB.")
+@click.option("--date", metavar="DATE", help="With --programs: the date at which it begins; default: 2026-01-01.")
+@click.option(
+    "--patience",
+    metavar="TIME",
+    help="With --programs: the processor time that programs may take at one moment; default: 4.5 s.",
+)
 @click.option("--live", is_flag=True, help="Show the lab on a page in the browser, as `live` at the prompt does.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line, then end; may be repeated.")
 @json_option
@@ -94,6 +101,9 @@ def lab(
     clock: Literal["wall", "virtual"],
     programs: bool,
     trace: Path | None,
+    memory: str | None,
+    date: str | None,
+    patience: str | None,
     live: bool,
     commands: tuple[str, ...],
     as_json: bool,
@@ -125,11 +135,22 @@ def lab(
             raise BadValue("--programs is for --clock virtual: on the wall clock hosts run programs", "leave it away")
         if trace is not None:
             raise BadValue("--trace is for --clock virtual: no two runs on the wall clock are equal", "leave it away")
+        for option, value in {"--memory": memory, "--date": date, "--patience": patience}.items():
+            if value is not None:
+                raise BadValue(f"{option} is for --clock virtual --programs", "leave it away")
         chosen = described.emulate(name=name, interface=interface, fabric_threads=fabric_threads)
     else:
         _refuse_of_wall(interface, fabric_threads, nat)
         hosts = "programs" if programs else "models"
-        chosen = described.simulate(static_neighbours=arp, hosts=hosts, name=name or "", trace=trace)
+        chosen = described.simulate(
+            static_neighbours=arp,
+            hosts=hosts,
+            name=name or "",
+            trace=trace,
+            memory=memory,
+            date=date,
+            patience=patience,
+        )
     with chosen as running, way_out.open_way(running, nat):
         if arp and (clock == "wall" or programs):
             known_neighbours.introduce(running)

@@ -9,19 +9,52 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
-__all__ = ["Feeder", "SlowReader", "is_whole"]
+from twinnet.errors import BadValue
+
+__all__ = ["Feeder", "SlowReader", "is_whole", "whole_input"]
 
 _PIECE = 4096
 """What a pipe takes whole once it takes anything."""
 _FULL_BYTES = 1 << 20
 _LOOK_S = 0.05
+_ENDS_WITHIN_S = 5.0
+_MOST_BYTES = 256 << 20
 
 
 def is_whole(descriptor: int) -> bool:
     """Return whether all that can be read there is there already."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(descriptor))
+    found = os.fstat(descriptor)
+    nothing = stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev
+    return stat.S_ISREG(found.st_mode) or nothing
+
+
+def whole_input(descriptor: int) -> bytes:
+    """Return all that can be read there, to its end.
+
+    Raises
+    ------
+    BadValue
+        It has no end, or not soon enough, or is too long.
+    """
+    if os.isatty(descriptor):
+        raise _endless("it is a terminal")
+    kept = bytearray()
+    while is_whole(descriptor) or select.select([descriptor], [], [], _ENDS_WITHIN_S)[0]:
+        if not (piece := os.read(descriptor, _FULL_BYTES)):
+            return bytes(kept)
+        kept += piece
+        if len(kept) > _MOST_BYTES:
+            raise _endless(f"it holds more than {_MOST_BYTES >> 20} MiB")
+    raise _endless(f"nothing came for {_ENDS_WITHIN_S:g} s of real time, and no end")
+
+
+def _endless(why: str) -> BadValue:
+    return BadValue(
+        f"the program's stdin is read whole before it starts, for time stands meanwhile: {why}",
+        "give input=, or a file; or take stdin=tn.lab.PIPE and write to job.stdin when the lab's clock says so",
+    )
 
 
 class SlowReader:

@@ -19,6 +19,7 @@ from twinnet.lab.attached_job import AttachedJob
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
 from twinnet.lab.following import Packet, Way, follow
+from twinnet.lab.guest_options import GuestOptions
 from twinnet.lab.interfaces import RealInterfaces
 from twinnet.lab.joining import wait_until_joined
 from twinnet.lab.live_page import LivePage
@@ -28,10 +29,9 @@ from twinnet.lab.parts import AppHandle, Capture, LabHost, LabLink, LabMoment, L
 from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
-from twinnet.lab.virtual_programs import guest_settings
 from twinnet.lab.virtual_service import VirtualService
 from twinnet.lab_process.control_groups import ControlGroups
-from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, start_job
+from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, check_stream, start_job
 from twinnet.lab_process.process import LabProcess
 from twinnet.lab_process.replies import InterfaceRow, JobRow, LinkRow, PortRow, TunnelRow
 from twinnet.lab_process.requests import LabRequests
@@ -94,7 +94,8 @@ class Lab(AnswersToMininet):
         ``wall``, ``virtual`` or ``real``.
     started
         What the lab said when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
-        ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``.
+        ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``, and of
+        ``guest`` what is not as usual (:class:`~twinnet.lab.guest_options.GuestOptions`).
     queues_given
         The queues that this process has given to ports while the lab ran, by interface.
     """
@@ -111,6 +112,7 @@ class Lab(AnswersToMininet):
         seed: int | None = None,
         static_neighbours: bool = False,
         programs: bool = False,
+        guest: GuestOptions | None = None,
         trace: Path | None = None,
         realtime: Literal["auto", "off"] = "auto",
         slip_after_ps: int | None = None,
@@ -133,6 +135,7 @@ class Lab(AnswersToMininet):
         self._seed = seed
         self._static_neighbours = static_neighbours
         self._programs = programs
+        self._guest = guest or GuestOptions()
         self._trace = trace
         self._options = {
             "interface": interface,
@@ -190,7 +193,7 @@ class Lab(AnswersToMininet):
             refuse_own(spec["nodes"], "on the virtual clock")
         begin_s = time.monotonic()
         kernel = needed() if self._programs else None
-        guest = guest_settings(kernel) if kernel is not None else None
+        guest = self._guest.to_settings(kernel) if kernel is not None else None
         self._connection = VirtualConnection(spec, guest, self._trace)
         self._controllers = controllers
         try:
@@ -198,8 +201,9 @@ class Lab(AnswersToMininet):
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
-            of_kernel = {"kernel": kernel.version} if kernel is not None else {}
-            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000, **of_kernel}
+            self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
+            if kernel is not None:
+                self.started |= {"kernel": kernel.version, "guest": self._guest.to_record()}
             if self._name is not None:
                 self._service = VirtualService(self._connection, self._name or None)
                 self._name = self._service.name
@@ -704,6 +708,8 @@ class Lab(AnswersToMininet):
         limit_ps: int | None = None,
     ) -> Job:
         """Start `argv` in `host`, as :meth:`LabHost.popen` does; `streams` are stdin, stdout and stderr."""
+        for stream, named in zip(streams, ("stdin", "stdout", "stderr"), strict=True):
+            check_stream(stream, named)
         connection = self.connection
         if isinstance(connection, VirtualConnection) and connection.programs is not None:
             fields = {"env": dict(env) if env is not None else None, "cwd": cwd, "limit_ps": limit_ps}

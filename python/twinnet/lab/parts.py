@@ -165,8 +165,10 @@ class LabHost(AnswersToMininet):
         command, shell, env, cwd
             As for :meth:`run`.
         stdin, stdout, stderr
-            ``tn.lab.PIPE`` (read the pipe, or the program stops when it is full), ``tn.lab.DEVNULL``, a file or a
-            descriptor.
+            ``tn.lab.PIPE`` (read the pipe, or the program stops when it is full), ``tn.lab.DEVNULL``, a file that is
+            open, or a descriptor. On the virtual clock all that `stdin` holds is read before the program starts, so
+            what has no end there is refused; what is written to a pipe (``job.stdin``) comes at that moment of virtual
+            time.
         limit
             After this time the program is killed.
         """

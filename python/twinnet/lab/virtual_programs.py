@@ -11,14 +11,12 @@ import io
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from twinnet.control.in_guest import GuestJob
 from twinnet.errors import LabError, reason
-from twinnet.guest import Kernel
-from twinnet.lab.client_streams import SlowReader
+from twinnet.lab.client_streams import SlowReader, whole_input
 from twinnet.lab.virtual_terminal import VirtualTerminal
 from twinnet.lab_process.job import DEVNULL, PIPE, Ending, Job, Stream
 from twinnet.lab_process.replies import JobRow
@@ -28,36 +26,9 @@ if TYPE_CHECKING:
     from twinnet._core import VirtualLab
     from twinnet.lab.virtual_connection import VirtualConnection
 
-__all__ = ["BEGINS_S", "VirtualJob", "VirtualPrograms", "guest_settings"]
+__all__ = ["VirtualJob", "VirtualPrograms"]
 
-BEGINS_S = 1_767_225_600
-"""The time of day at which a lab with programs begins: 2026-01-01, 00:00 UTC."""
-
-_MEMORY_BYTES = 512 << 20
-_PATIENCE_S = 4.5
-_SILENCE_S = 60.0
-_CLOCK_READING_NS = 256
-_SYSTEM_CALL_NS = 200
-"""What they cost in virtual time, so that programs that ask again and again get to the moment that they wait for. The
-kernel reads its clock several times a segment: with 5 us for a reading, its one processor is full at 1.3 Gbit/s."""
 _PIECE = 1 << 16
-
-
-def guest_settings(kernel: Kernel) -> dict[str, Any]:
-    """Return the settings of a guest with this kernel."""
-    from twinnet import _core
-
-    return {
-        "kernel": str(kernel.path),
-        "python": sys.executable,
-        "module": str(_core.__file__),
-        "memory_bytes": _MEMORY_BYTES,
-        "begins_s": BEGINS_S,
-        "patience_s": _PATIENCE_S,
-        "silence_s": _SILENCE_S,
-        "clock_reading_ns": _CLOCK_READING_NS,
-        "system_call_ns": _SYSTEM_CALL_NS,
-    }
 
 
 class VirtualPrograms:
@@ -90,9 +61,12 @@ class VirtualPrograms:
 
         Raises
         ------
+        BadValue
+            When what it is to read has no end.
         LabError
             When it cannot be started.
         """
+        whole = None if given in (PIPE, DEVNULL) else whole_input(given if isinstance(given, int) else given.fileno())
         body = json.dumps({"do": "spawn", "host": host, "argv": list(argv), **fields})
         with self._connection.turns:
             answer = self._connection.guarded(lambda: self._lab.spawn(body, given != DEVNULL, size))
@@ -101,10 +75,9 @@ class VirtualPrograms:
             self._jobs[number] = job
         if given == PIPE:
             job.stdin = cast("IO[bytes]", _Input(self, number))
-        elif given != DEVNULL:
-            descriptor = given if isinstance(given, int) else given.fileno()
-            while piece := os.read(descriptor, _PIECE):
-                self.feed(number, piece)
+        elif whole is not None:
+            for begin in range(0, len(whole), _PIECE):
+                self.feed(number, whole[begin : begin + _PIECE])
             self.feed(number, None)
         self._connection.pass_until(lambda: job.pid != 0 or job.refusal is not None)
         if job.refusal is not None:

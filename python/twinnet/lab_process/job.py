@@ -9,7 +9,7 @@ import shlex
 import signal as signals
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from twinnet.errors import BadValue, LabError, ProgramFailed, TimeLimit
 from twinnet.lab_process.pending_reply import PendingReply
@@ -17,7 +17,7 @@ from twinnet.lab_process.replies import JobEndedReply, JobReply
 from twinnet.lab_process.requests import LabRequests
 from twinnet.units import duration_ps, format_duration
 
-__all__ = ["DEVNULL", "PIPE", "Completed", "Ending", "Job", "command_argv", "start_job"]
+__all__ = ["DEVNULL", "PIPE", "Completed", "Ending", "Job", "check_stream", "command_argv", "start_job"]
 
 PIPE = -1
 """A stream of the program that is read or written through the job."""
@@ -305,7 +305,7 @@ def start_job(
     kind: type[Job] = Job,
 ) -> Job:
     """Start `argv` in `host` with stdin, stdout and stderr as `streams` say (`PIPE`, `DEVNULL`, a descriptor or a
-    file)."""
+    file that is open)."""
     theirs: list[int] = []
     ours: list[int | None] = []
     close: list[int] = []
@@ -338,6 +338,23 @@ def start_job(
     job.stdin = os.fdopen(ours[0], "wb", 0) if ours[0] is not None else None
     job.stdout, job.stderr = (job.reader(pipe) if pipe is not None else None for pipe in ours[1:])
     return job
+
+
+def check_stream(stream: object, name: str) -> None:
+    """Raise BadValue when `stream` cannot be the program's `name`: ``stdin``, ``stdout`` or ``stderr``."""
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        good = stream in (PIPE, DEVNULL) or stream >= 0
+    else:
+        try:
+            good = cast("IO[Any]", stream).fileno() >= 0
+        except (AttributeError, OSError):
+            good = False
+    if not good:
+        remedy = f"open it: {name}=open({stream!r}, ...)" if isinstance(stream, (str, os.PathLike)) else ""
+        raise BadValue(
+            f"{name} is {stream!r}; allowed are tn.lab.PIPE, tn.lab.DEVNULL, a file that is open, or a descriptor",
+            remedy,
+        )
 
 
 def run_job(job: Job, given: str | bytes | None, limit_ps: int | None, check: bool) -> Completed:

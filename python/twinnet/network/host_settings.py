@@ -42,7 +42,7 @@ class HostOptions(ModelOptions, total=False):
     """Kernel settings under ``net.``, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
     model: Annotated[bool, Flag(BadValue)]
     """True for a model inside the fabric on the wall clock too: it runs apps and no programs. On the virtual clock
-    every host is one."""
+    every host is one, unless the lab has programs."""
     image: str | None
     """A container's image whose files it has in the place of the machine's: a folder, an archive as ``docker save``
     writes it, an OCI layout, or a name that ``docker images`` or ``podman images`` shows. What its programs write is

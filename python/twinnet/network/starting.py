@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from twinnet.errors import BadValue
 from twinnet.network.checks import checked_seed, flag
+from twinnet.units import Duration, Size
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
@@ -68,6 +70,9 @@ class Startable:
         hosts: Literal["models", "programs"] = "models",
         name: str | None = None,
         trace: str | Path | None = None,
+        memory: Size | None = None,
+        date: str | datetime.date | None = None,
+        patience: Duration | None = None,
     ) -> Lab:
         """Return a lab of this network on the virtual clock; it starts when it is entered with ``with``. The same
         network, seed, traffic and version give the same events on every machine.
@@ -88,12 +93,30 @@ class Startable:
         trace
             A file to write the trace into: each event that the trace hash covers and each frame that a program sends,
             a line for each. ``twinnet traces A B`` says where two of them part.
+        memory
+            With programs: the memory of all of them and of the files that they write, from 64 MiB; default 512 MiB.
+            It is taken from the machine as it is used.
+        date
+            With programs: the date, or date and time, at which the lab begins, such as ``2026-11-28 16:30``, in UTC if
+            it names no other zone; default 2026-01-01. Runs of two dates have two traces.
+        patience
+            With programs: the processor time that they may take at one moment of virtual time before the lab ends by
+            ``ProgramSpins``; default 4.5 s. What they need to fill memory is added.
+
+        Raises
+        ------
+        BadValue
+            A value is out of range, or is for programs and there are none.
         """
+        from twinnet.lab.guest_options import GuestOptions
         from twinnet.lab.lab import Lab
 
         if hosts not in ("models", "programs"):
             raise BadValue(f"hosts is {hosts!r}; allowed are 'models' and 'programs'")
-
+        of_guest = {"memory": memory, "date": date, "patience": patience}
+        if hosts != "programs" and any(value is not None for value in of_guest.values()):
+            names = ", ".join(name for name, value in of_guest.items() if value is not None)
+            raise BadValue(f"{names} is for hosts that run programs", 'leave it away, or give hosts="programs"')
         chosen = self.seed if seed is None else checked_seed(seed)
         known = flag(static_neighbours, "static_neighbours")
         return Lab(
@@ -103,6 +126,7 @@ class Startable:
             seed=chosen,
             static_neighbours=known,
             programs=hosts == "programs",
+            guest=GuestOptions.read(memory, date, patience),
             trace=Path(trace) if trace is not None else None,
         )
 

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 
 use rustix::fs::MemfdFlags;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -42,6 +42,10 @@ struct Client {
     flags: AtomicU32,
     request: AtomicU64,
     name: AtomicU64,
+    reserved: [u8; 40],
+    /// By our patch: the program that has the processor, and the host that it is in, each with zeros behind it.
+    program: [AtomicU8; 16],
+    host: [AtomicU8; 48],
 }
 
 /// `struct um_timetravel_schedshm`, with two participants.
@@ -58,7 +62,7 @@ struct Shared {
 }
 
 const _: () = assert!(std::mem::offset_of!(Shared, running) == 24 && std::mem::offset_of!(Shared, clients) == 4096);
-const _: () = assert!(size_of::<Client>() == 128);
+const _: () = assert!(size_of::<Client>() == 128 && std::mem::offset_of!(Client, program) == 64);
 
 /// What the guest said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +136,18 @@ impl Calendar {
         let wants = guest.flags.load(Ordering::Acquire) & WANTS_TO_RUN != 0;
         // It asks for the end of time when it has nothing to do.
         wants.then(|| guest.request.load(Ordering::Acquire)).filter(|time| *time < u64::MAX >> 2)
+    }
+
+    /// The host and the name of the program that has the guest's processor, as its kernel said last; `None` if it does
+    /// not tell.
+    pub fn computing(&self) -> Option<(String, String)> {
+        let guest = &self.shared().clients[usize::from(GUEST)];
+        let text = |bytes: &[AtomicU8]| {
+            let bytes = bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).take_while(|byte| *byte != 0);
+            String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+        };
+        let (host, program) = (text(&guest.host), text(&guest.program));
+        (!host.is_empty() && !program.is_empty()).then_some((host, program))
     }
 
     /// While the guest waits: it is `now`.

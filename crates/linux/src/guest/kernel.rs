@@ -18,6 +18,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use twinnet_lab::network::NetworkSpec;
 
+use super::wall::Wall;
 use crate::service::{ErrorName, LabError};
 
 /// The names of a guest's files in its folder. They are short, for the kernel's command line is bounded.
@@ -34,6 +35,16 @@ const COMMAND_LINE_BYTES: usize = 16_384;
 const CONSOLE_END: usize = 8192;
 /// The words of the kernel when it ends a program because its memory is full (`oom_kill.c`).
 const OUT_OF_MEMORY: &[u8] = b"Out of memory: Killed process";
+/// What it says when it ends itself for lack of memory (`oom_kill.c`, `memblock.c`, `physmem.c`).
+const PANICS_OF_MEMORY: [&str; 4] = [
+    "System is deadlocked on memory",
+    "Kernel panic - not syncing: Out of memory",
+    "Failed to allocate",
+    "Too few physical memory",
+];
+/// What removes the files of a guest whose owner is killed while they are needed: a shell that reads until the owner
+/// has ended. The kernel ends at the same moment, and may have made one more.
+const JANITOR: &str = r#"read -r _; rm -rf -- "$@"; sleep 1; rm -rf -- "$@""#;
 /// What keeps programs from using what only some processors have. The C library looks for libraries in a folder for
 /// each level of processors, which takes system calls, and so time; and it has routines for each. With this variable,
 /// glibc takes each machine for one of the second level (x86-64-v2).
@@ -87,7 +98,7 @@ pub struct Kernel {
     /// As above.
     pub cards: UnixListener,
     console: Arc<Mutex<VecDeque<u8>>>,
-    folder: Option<Folder>,
+    files: Option<Files>,
     /// Held open as long as the kernel is to live.
     life: Option<Sender<()>>,
     keeper: Option<std::thread::JoinHandle<()>>,
@@ -99,24 +110,20 @@ impl Kernel {
     /// # Errors
     /// `GuestNotStarted`, `TooManyInterfaces`.
     pub fn start(settings: &GuestSettings, network: &NetworkSpec, cards: usize) -> Result<Self, LabError> {
-        let folder = Folder::make_in(&std::env::temp_dir()).map_err(|error| {
-            let message =
-                format!("the guest's kernel: making a folder for it in {}: {error}", std::env::temp_dir().display());
-            LabError::new(ErrorName::GuestNotStarted, message, "make room there, or name another folder by TMPDIR")
-        })?;
-        let place = folder.path.clone();
-        let mut kernel = Self::start_in(&place, settings, network, cards)?;
-        kernel.folder = Some(folder);
+        let files = Files::make(settings.memory_bytes)?;
+        let mut kernel = Self::start_in(&files, settings, network, cards)?;
+        kernel.files = Some(files);
         Ok(kernel)
     }
 
     fn start_in(
-        folder: &Path,
+        files: &Files,
         settings: &GuestSettings,
         network: &NetworkSpec,
         cards: usize,
     ) -> Result<Self, LabError> {
         let failed = |what: &'static str| move |error: io::Error| not_started(what, &error);
+        let folder = files.folder.path.as_path();
         let here = std::env::current_dir().map_err(failed("finding the working directory"))?;
         check_readable(&settings.python)?;
         let given = Given { network: network.clone(), folder: here };
@@ -133,14 +140,15 @@ impl Kernel {
         let (words, console) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|error| not_started("opening its console", &error))?;
         let arguments = arguments(settings, network.seed, cards)?;
-        let memory = memory_folder(settings.memory_bytes)?;
+        let memory = files.memory.path.as_path();
+        let wall = Wall::round(&[&settings.kernel], &[folder, memory]).map_err(failed("closing it in"))?;
         let mut command = Command::new(&settings.kernel);
         command.args(arguments).current_dir(folder).env_clear();
         command.env("HOME", folder).env("TMPDIR", memory).process_group(0);
         let errors = console.try_clone().map_err(failed("opening its console"))?;
         command.stdin(Stdio::null()).stdout(console).stderr(errors);
         // SAFETY: only system calls are made between fork and exec.
-        unsafe { command.pre_exec(prepare) };
+        unsafe { command.pre_exec(move || prepare().and_then(|()| wall.enter())) };
         let (life, dead) = channel::<()>();
         let (tell, told) = channel();
         // The kernel is told of the end of the thread that started it: this one lives as long as the lab does.
@@ -164,24 +172,27 @@ impl Kernel {
         let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
             .map_err(|error| not_started("watching its process", &error))?;
         let console = listen_to(words).map_err(failed("listening to its console"))?;
-        Ok(Self { ended, pid, calendar, cards: sockets, console, folder: None, life: Some(life), keeper: Some(keeper) })
+        Ok(Self { ended, pid, calendar, cards: sockets, console, files: None, life: Some(life), keeper: Some(keeper) })
     }
 
     /// Removes its files: everything is open that it needs.
-    pub fn forget_folder(&mut self) {
-        self.folder = None;
+    pub fn forget_files(&mut self) {
+        self.files = None;
     }
 
-    /// The processor time that the kernel and the programs in it have used so far. It is asked for seldom.
-    pub fn processor_time(&self) -> Duration {
-        let mut ticks = 0;
+    /// What the kernel and the programs in it have used of the machine so far. It is asked for seldom.
+    pub fn used(&self) -> Used {
+        let (mut ticks, mut pages) = (0, 0);
         for pid in self.processes() {
             let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-            // Behind the name, which may hold anything, user and system time are the fields 12 and 13 (proc(5)).
+            // Behind the name, which may hold anything, the field 7 counts page faults without reading from a disk, and
+            // user and system time are the fields 11 and 12 (proc(5), from 0).
             let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-            ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
+            let numbers: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+            pages += numbers.get(7).copied().unwrap_or(0);
+            ticks += numbers.get(11..13).map_or(0, |times| times.iter().sum());
         }
-        of_ticks(ticks)
+        Used { processor: of_ticks(ticks), pages }
     }
 
     /// The kernel's process and those of the programs in it: each is asked for its children after it was given out.
@@ -208,18 +219,19 @@ impl Kernel {
         found
     }
 
-    /// The last lines of its console that tell of something, joined.
-    pub fn last_words(&self) -> String {
+    /// The last lines of its console that tell of something, joined; and whether they say that its memory was full.
+    pub fn last_words(&self) -> (String, bool) {
         let kept = self.console.lock().unwrap_or_else(PoisonError::into_inner);
         let text: Vec<u8> = kept.iter().copied().collect();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let panic = lines.iter().rposition(|line| line.contains("Kernel panic") || line.contains("Out of memory"));
+        let of_memory = |line: &&str| PANICS_OF_MEMORY.iter().any(|words| line.contains(words));
+        let panic = lines.iter().rposition(|line| line.contains("Kernel panic") || of_memory(line));
         let shown = match panic {
             Some(at) => &lines[at..=at],
             None => &lines[lines.len().saturating_sub(3)..],
         };
-        shown.join("; ")
+        (shown.join("; "), lines.iter().any(of_memory))
     }
 }
 
@@ -231,8 +243,17 @@ impl Drop for Kernel {
             let _ = keeper.join();
         }
         // A kernel that is still starting writes there until it has ended.
-        self.forget_folder();
+        self.forget_files();
     }
+}
+
+/// What a guest has used of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Time of processors.
+    pub processor: Duration,
+    /// Pages of memory that it touched for the first time, each time that the machine gave it one.
+    pub pages: u64,
 }
 
 /// The time of so many of the kernel's ticks, in which it counts for programs.
@@ -285,6 +306,44 @@ fn listen_to(words: OwnedFd) -> io::Result<Arc<Mutex<VecDeque<u8>>>> {
     };
     std::thread::Builder::new().name("guest console".to_owned()).spawn(listen)?;
     Ok(kept)
+}
+
+/// The files of a guest until it stands. They are removed when this is dropped, and soon if the owner is killed before.
+struct Files {
+    folder: Folder,
+    /// Where its memory is made; it has no name there afterwards.
+    memory: Folder,
+    janitor: Child,
+    /// The pipe that the janitor reads.
+    _owner: OwnedFd,
+}
+
+impl Files {
+    fn make(memory_bytes: u64) -> Result<Self, LabError> {
+        let make = |all: &Path| {
+            Folder::make_in(all).map_err(|error| {
+                let message = format!("the guest's kernel: making a folder for it in {}: {error}", all.display());
+                LabError::new(ErrorName::GuestNotStarted, message, "make room there, or name another folder by TMPDIR")
+            })
+        };
+        let folder = make(&std::env::temp_dir())?;
+        let memory = make(&memory_folder(memory_bytes)?)?;
+        let (read, owner) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|error| not_started("opening a pipe", &error))?;
+        let mut janitor = Command::new("/bin/sh");
+        janitor.args(["-c", JANITOR, "twinnet"]).args([&folder.path, &memory.path]).stdin(read);
+        // What ends the owner's group is not to end it.
+        janitor.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let janitor = janitor.spawn().map_err(|error| not_started("starting what removes its files", &error))?;
+        Ok(Self { folder, memory, janitor, _owner: owner })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = self.janitor.kill();
+        let _ = self.janitor.wait();
+    }
 }
 
 /// A folder of its own that nobody else can look into; it goes when this is dropped. One whose owner was killed is
@@ -371,8 +430,9 @@ fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<St
     .flat_map(|words| words.split(' '))
     .map(str::to_owned)
     .collect();
-    // No host has a tunnel that nobody made (`tunl0`, `gre0`).
+    // There is no interface that nobody made (`tunl0`, `gre0`, `dummy0`).
     arguments.push("fb_tunnels=none".to_owned());
+    arguments.push("dummy.numdummies=0".to_owned());
     // What a kernel does not know goes into the environment of its first process.
     arguments.push(format!("{}={}", PROCESSOR.0, PROCESSOR.1));
     arguments.push(format!("ttcost={}", settings.clock_reading_ns));

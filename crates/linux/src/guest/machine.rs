@@ -13,7 +13,7 @@ use twinnet_units::Time;
 
 use super::calendar::{self, Calendar};
 use super::channel::{frames, FromGuest, Incoming, Message, ToGuest};
-use super::kernel::{self, GuestSettings, Kernel};
+use super::kernel::{self, GuestSettings, Kernel, Used};
 use super::placement::Placement;
 use super::port::{self, Port};
 use super::silence::Silence;
@@ -31,6 +31,16 @@ const LONGEST_RUN_NS: u64 = 100_000;
 /// The lab begins at a multiple of this, in nanoseconds of the guest's time. Programs take a monotonic clock below 1 s
 /// for one that was not set.
 const BEGINS_NS: u64 = 10_000_000_000;
+/// The processor time that is left for each page of memory that is touched for the first time, so that no machine is
+/// too slow for a program that fills its memory: a page takes some 0.1 ms. That is left for as many pages as the
+/// guest's memory has, some times over, so that a program which touches the same pages for ever is seen.
+const EACH_PAGE: Duration = Duration::from_millis(1);
+/// As above.
+const TIMES_OVER: u64 = 4;
+/// Bytes of a page.
+const PAGE_BYTES: u64 = 4096;
+/// The processor time in which the guest has taken in what reaches it: no program runs meanwhile.
+const TAKES_IN: Duration = Duration::from_secs(60);
 /// The processor time that is left to each program that runs, all of which may compute at one moment of virtual time:
 /// interpreters that start together, for example.
 const EACH_COMPUTES: Duration = Duration::from_millis(500);
@@ -39,8 +49,9 @@ const BOOT_PATIENCE: Duration = Duration::from_secs(60);
 /// Frames of the channel that are handed over at once: the guest's card has 256 buffers.
 const FRAMES_AT_ONCE: usize = 32;
 /// The last words of a program that the guest has ended.
-const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: run less at \
-    once, and keep large files out of it (what programs write stays in that memory)\n";
+const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: give the \
+    guest more (memory, --memory), run less at once, and keep large files out of it (what programs write stays in \
+    that memory)\n";
 /// The number of the channel's card; the hosts' interfaces follow.
 const CHANNEL: usize = 0;
 /// What is waited for beside the cards, which have their numbers.
@@ -69,8 +80,12 @@ pub struct Machine {
     /// The moment at which its turn began or its time last went on: by the machine's clock, and by its own.
     since: (Instant, u64),
     patience: Duration,
-    /// The processor time of the guest when it was first looked at in this turn.
-    computed: Option<Duration>,
+    /// What the guest had used when it was first looked at in this turn.
+    used: Option<Used>,
+    /// Pages of the guest's memory.
+    pages: u64,
+    /// The interfaces by their hosts, in the order of the cards behind the channel's.
+    interfaces: Vec<String>,
     silence: Silence,
     incoming: Incoming,
     to_guest: VecDeque<Vec<u8>>,
@@ -105,7 +120,9 @@ impl Machine {
         kernel::check(&settings.kernel)?;
         let attachments = network.attachments();
         let mut cards: VecDeque<(MacAddress, u16)> = VecDeque::from([(MacAddress([2, 0, 0, 0, 0, 0]), 1500)]);
+        let mut names = Vec::new();
         for (host, port) in interfaces(network) {
+            names.push(host.ports[port].name.clone());
             let mtu = attachments.get(&(host.name.as_str(), port)).map_or(1500, |line| line.mtu);
             cards.push_back((host.ports[port].mac, u16::try_from(mtu).unwrap_or(u16::MAX)));
         }
@@ -132,7 +149,9 @@ impl Machine {
             limit: 1,
             since: (Instant::now(), 0),
             patience: Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX),
-            computed: None,
+            used: None,
+            pages: settings.memory_bytes / PAGE_BYTES,
+            interfaces: names,
             silence: Silence::new(Duration::try_from_secs_f64(settings.silence_s).unwrap_or(Duration::MAX)),
             incoming: Incoming::default(),
             to_guest: VecDeque::new(),
@@ -145,7 +164,7 @@ impl Machine {
         };
         machine.set_up(&mut cards, settings, interrupted)?;
         machine.placement.leave();
-        machine.kernel.forget_folder();
+        machine.kernel.forget_files();
         Ok(machine)
     }
 
@@ -173,7 +192,7 @@ impl Machine {
                 Heard::Other => {}
                 Heard::Nothing => self.check_patience()?,
                 Heard::Waits => {
-                    self.tell(self.limit).map_err(|error| self.broke(&error))?;
+                    self.tell(self.limit)?;
                     let wanted = self.calendar()?.request();
                     if self.ready && self.base == 0 {
                         self.base = self.limit.next_multiple_of(BEGINS_NS).max(BEGINS_NS);
@@ -365,47 +384,72 @@ impl Machine {
     }
 
     /// Tells the guest, which waits, at `now` of what was done.
-    fn tell(&mut self, now: u64) -> io::Result<()> {
+    fn tell(&mut self, now: u64) -> Result<(), LabError> {
         let Some(calendar) = &self.calendar else { return Ok(()) };
         calendar.set(now);
         self.silence.ends();
         self.stirred.append(&mut self.late);
         for card in std::mem::take(&mut self.stirred) {
             let port = &mut self.ports[card];
-            if !port.tell()? {
-                continue;
-            }
-            if port.has_more_to_tell() {
-                self.late.insert(card);
-            }
-            let Some(calls) = port.calls() else { continue };
-            loop {
-                let mut watched = [PollFd::new(calls, PollFlags::IN), PollFd::new(calendar.socket(), PollFlags::IN)];
-                let heard = rustix::event::poll(&mut watched, Some(&LOOK)).or_else(|error| match error {
-                    rustix::io::Errno::INTR => Ok(0),
-                    error => Err(error),
-                })?;
-                if heard == 0 && self.silence.is_over(self.kernel.processor_time()) {
-                    // Whoever makes an error of this takes that one.
-                    self.failure = Some(self.silence.error());
-                    return Err(io::ErrorKind::TimedOut.into());
+            match port.tell() {
+                Ok(false) => {}
+                Ok(true) => {
+                    if port.has_more_to_tell() {
+                        self.late.insert(card);
+                    }
+                    self.await_told(card)?;
                 }
-                if !watched[1].revents().is_empty() && calendar.hear()? == calendar::Said::Gone {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                if !watched[0].revents().is_empty() {
-                    port.told()?;
-                    break;
-                }
+                Err(error) => return Err(self.broke(&error)),
             }
         }
         Ok(())
     }
 
+    /// Waits until the guest has taken in what was told at `card`.
+    fn await_told(&mut self, card: usize) -> Result<(), LabError> {
+        let mut began = None;
+        loop {
+            let (Some(calls), Some(calendar)) = (self.ports[card].calls(), &self.calendar) else { return Ok(()) };
+            let mut watched = [PollFd::new(calls, PollFlags::IN), PollFd::new(calendar.socket(), PollFlags::IN)];
+            let heard = match rustix::event::poll(&mut watched, Some(&LOOK)) {
+                Err(rustix::io::Errno::INTR) => Ok(0),
+                heard => heard,
+            };
+            let [told, said] = watched.map(|one| !one.revents().is_empty());
+            match heard {
+                Err(error) => return Err(self.broke(&error.into())),
+                Ok(0) => {
+                    let now = self.kernel.used().processor;
+                    let computes = now.saturating_sub(*began.get_or_insert(now));
+                    if computes >= TAKES_IN || self.silence.is_over(now) {
+                        let awaited = match card.checked_sub(1).and_then(|index| self.interfaces.get(index)) {
+                            Some(name) => format!("the lab waits for it to take in what has reached {name}"),
+                            None => "the lab waits for it to take in an order about a program".to_owned(),
+                        };
+                        return Err(self.stands(&awaited, (computes >= TAKES_IN).then_some(computes)));
+                    }
+                }
+                Ok(_) => {}
+            }
+            if said {
+                let gone = calendar.hear().map(|said| said == calendar::Said::Gone);
+                match gone {
+                    Ok(false) => {}
+                    Ok(true) => return Err(self.fail("")),
+                    Err(error) => return Err(self.broke(&error)),
+                }
+            }
+            if told {
+                let told = self.ports[card].told();
+                return told.map_err(|error| self.broke(&error));
+            }
+        }
+    }
+
     /// The guest's time goes on.
     fn goes_on(&mut self, now: u64) {
         self.since = (Instant::now(), now);
-        self.computed = None;
+        self.used = None;
         self.silence.ends();
     }
 
@@ -413,33 +457,75 @@ impl Machine {
     /// processor is waited for.
     fn check_patience(&mut self) -> Result<(), LabError> {
         if self.base == 0 || !self.ready {
-            let patient = self.since.0.elapsed() < BOOT_PATIENCE;
-            return if patient { Ok(()) } else { Err(self.fail("it does not get its hosts to stand")) };
+            return self.check_boot();
         }
-        let now = self.kernel.processor_time();
-        if self.silence.is_over(now) {
-            let error = self.silence.error();
-            self.failure = Some(error.clone());
-            return Err(error);
+        let now = self.kernel.used();
+        if self.silence.is_over(now.processor) {
+            return Err(self.stands("it has the turn", None));
         }
+        let before = *self.used.get_or_insert(now);
         let programs = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
-        let patience = self.patience.max(EACH_COMPUTES.saturating_mul(programs));
-        if now.saturating_sub(*self.computed.get_or_insert(now)) < patience {
+        let pages = now.pages.saturating_sub(before.pages).min(self.pages.saturating_mul(TIMES_OVER));
+        let of_pages = EACH_PAGE.saturating_mul(u32::try_from(pages).unwrap_or(u32::MAX));
+        let patience = self.patience.max(EACH_COMPUTES.saturating_mul(programs)).saturating_add(of_pages);
+        let computed = now.processor.saturating_sub(before.processor);
+        if computed < patience {
             return Ok(());
         }
         let at = Time::from_ps((self.since.1 - self.base) * 1000).as_secs_f64();
-        // Those that began last come first: one of them it is most often.
-        let programs: Vec<&str> = self.running.values().rev().map(String::as_str).take(8).collect();
         let message = format!(
-            "a program computes without end: time stands at {at:.6} s for {:.1} s of a processor; these run: {}",
-            patience.as_secs_f64(),
-            programs.join(", ")
+            "{} computes without end: time stands at {at:.6} s for {:.1} s of a processor",
+            self.who_computes(),
+            computed.as_secs_f64(),
         );
         let remedy = "on the virtual clock computing takes no time, so a program that waits must sleep or wait for \
-                      something: look for one that asks again and again, or use the wall clock";
-        let error = LabError::new(ErrorName::ProgramSpins, message, remedy);
-        self.failure = Some(error.clone());
-        Err(error)
+                      something: look for one that asks again and again; for one that has much to compute, raise \
+                      patience (--patience), or use the wall clock";
+        Err(self.ends_with(LabError::new(ErrorName::ProgramSpins, message, remedy)))
+    }
+
+    /// Fails when the guest, which is being made, has said nothing for too long.
+    fn check_boot(&mut self) -> Result<(), LabError> {
+        if self.since.0.elapsed() < BOOT_PATIENCE {
+            return Ok(());
+        }
+        let awaited = if self.calendar.is_none() {
+            "ask for its calendar".to_owned()
+        } else if self.ports.len() <= self.interfaces.len() {
+            format!("ask for its network cards: {} of {} are there", self.ports.len(), self.interfaces.len() + 1)
+        } else {
+            "build its hosts".to_owned()
+        };
+        let why = format!("in {} s of real time it did not {awaited}", BOOT_PATIENCE.as_secs());
+        Err(self.fail(&why))
+    }
+
+    /// The program that has the guest's processor: as it was started, or by its own name and its host's.
+    fn who_computes(&self) -> String {
+        let computing = self.calendar.as_ref().and_then(Calendar::computing);
+        let Some((host, name)) = computing else {
+            // Those that began last come first: one of them it is most often.
+            let programs: Vec<&str> = self.running.values().rev().map(String::as_str).take(8).collect();
+            return format!("a program (of {})", programs.join(", "));
+        };
+        let started = self.running.values().rev().find(|program| {
+            let mut words = program.strip_prefix(&format!("{host}: ")).unwrap_or("").split(' ');
+            let file = words.next().and_then(|path| path.rsplit('/').next()).unwrap_or("");
+            // A name is kept to 15 bytes (`TASK_COMM_LEN`).
+            file.as_bytes().starts_with(name.as_bytes()) && (file.len() == name.len() || name.len() == 15)
+        });
+        started.cloned().unwrap_or_else(|| format!("{host}: {name}"))
+    }
+
+    /// The guest does nothing, or takes nothing in: `awaited` is what it has to.
+    fn stands(&mut self, awaited: &str, computed: Option<Duration>) -> LabError {
+        let error = self.silence.error(awaited, computed);
+        self.ends_with(error)
+    }
+
+    /// The guest cannot be used any more: all that follows gets this answer.
+    fn ends_with(&mut self, error: LabError) -> LabError {
+        self.failure.get_or_insert(error).clone()
     }
 
     fn broke(&mut self, error: &io::Error) -> LabError {
@@ -451,13 +537,11 @@ impl Machine {
         if let Some(error) = &self.failure {
             return error.clone();
         }
-        let words = self.kernel.last_words();
+        let (words, of_memory) = self.kernel.last_words();
         let parts: Vec<&str> = [why, words.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-        let remedy = if words.contains("emory") { "give the guest more memory, or run less in it" } else { "" };
+        let remedy = if of_memory { "give the guest more memory (memory, --memory), or run less in it" } else { "" };
         let message = format!("the guest's kernel has ended: {}", parts.join(": "));
-        let error = LabError::new(ErrorName::GuestEnded, message, remedy);
-        self.failure = Some(error.clone());
-        error
+        self.ends_with(LabError::new(ErrorName::GuestEnded, message, remedy))
     }
 
     fn alive(&self) -> Result<(), LabError> {
@@ -491,7 +575,7 @@ impl Guest for Machine {
     fn begins(&mut self) {
         self.placement.join();
         if self.placement.is_due() {
-            self.placement.look(self.kernel.processor_time(), self.kernel.processes());
+            self.placement.look(self.kernel.used().processor, self.kernel.processes());
         }
     }
 
@@ -529,7 +613,8 @@ impl Guest for Machine {
                 }
                 Heard::Waits if self.to_guest.is_empty() && self.late.is_empty() => return Ok(Turn::Waits),
                 Heard::Waits => {
-                    self.hand_over().and_then(|()| self.tell(self.limit)).map_err(|error| self.broke(&error))?;
+                    self.hand_over().map_err(|error| self.broke(&error))?;
+                    self.tell(self.limit)?;
                     return Ok(Turn::Waits);
                 }
             }
@@ -539,7 +624,8 @@ impl Guest for Machine {
     fn settle(&mut self, at: Time) -> Result<(), LabError> {
         self.alive()?;
         let now = self.guest_time(at).max(self.limit);
-        self.hand_over().and_then(|()| self.tell(now)).map_err(|error| self.broke(&error))
+        self.hand_over().map_err(|error| self.broke(&error))?;
+        self.tell(now)
     }
 
     fn deliver(&mut self, port: usize, frame: Box<Frame>) {

@@ -14,6 +14,7 @@ mod placement;
 mod port;
 mod rings;
 mod silence;
+mod wall;
 
 pub use first_process::run as run_first_process;
 pub use kernel::GuestSettings;
