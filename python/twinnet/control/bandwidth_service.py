@@ -136,6 +136,8 @@ class _Server(ThreadingHTTPServer):
     """Ends connections that last too long, and the oldest where there are too many: each has a thread."""
 
     daemon_threads = True
+    request_queue_size = _MOST_CONNECTIONS
+    """Those that the kernel keeps until they are accepted: where it has no room, they try again after a second."""
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._since: dict[socket.socket, float] = {}
