@@ -44,15 +44,6 @@ def test_what_the_processor_gives_is_the_same_in_each_run(tmp_path: Path) -> Non
 
 
 @needs_a_kernel
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_a_web_server_answers_at_the_same_moments_with_an_interpreter_elsewhere(tmp_path: Path) -> None:
-    folder = a_folder_with_a_kernel(tmp_path)
-    ways = {name: (command, environment) for name, command, environment in conditions()}
-    names = ("as it is", "an interpreter that a link names", "an interpreter that was copied")
-    assert len({trace_of("a web server and curl", *ways[name], folder) for name in names}) == 1
-
-
-@needs_a_kernel
 def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
     folder = a_folder_with_a_kernel(tmp_path)
     with pytest.raises(OSError, match="no such scenario"):
