@@ -51,6 +51,7 @@ PYTHON_ORDER = (
     "gym",
     "policies",
     "programs",
+    "code_version",
     "sockets",
     "machines",
     "bandwidth",

@@ -19,7 +19,7 @@ def rates_mbps(server, clients):
         client.cmd("iperf -u -b 8M -t 3 -c", server.IP(), "> /dev/null 2>&1 &")
     for client in clients:
         client.cmd("wait")
-    server.cmd("kill %iperf; wait")
+    server.cmd("sleep 2; kill %iperf; wait")  # what waits in the queue is not of the next measurement
     seconds = [line.split(",") for line in server.cmd("cat /tmp/week7.csv").split()]
     # The second in which both send for certain. One of the fields 2 and 4 is the client, 7 the interval, 9 the rate.
     return [

@@ -16,11 +16,11 @@ import pytest
 import twinnet as tn
 from campaign import Campaign, Told, twinnet_command
 from shared_processors import stretched_s
-from twinnet import __version__
 from twinnet.cluster.contact import security_of
 from twinnet.cluster.engine import ClusterError, distributed
 from twinnet.cluster.joining import PROGRESS
 from twinnet.cluster.places import ClusterPlaces
+from twinnet.code_version import code_version
 from twinnet.errors import BadValue
 from twinnet.report.progress import SilentObserver
 from twinnet.results.tables import TABLES
@@ -248,7 +248,8 @@ def test_another_version_is_refused_by_name(campaign: Campaign, tmp_path: Path) 
         )
         text = told.rest()
         assert told.process.returncode == 1, text
-        assert f"is of twinnet {__version__}, and this is twinnet 0.0.9 (install one version on all machines)" in text
+        assert f"is of twinnet {code_version()}, and this is twinnet 0.0.9 (code " in text
+        assert "install one version on all machines, from one wheel or from one commit of the source" in text
 
 
 def test_slots_that_share_cores_refuse_a_study_on_the_wall_clock_with_the_remedy(campaign: Campaign) -> None:

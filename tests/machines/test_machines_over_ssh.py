@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from ssh_machines import SshMachines, missing_for_machines
+from twinnet.code_version import code_version
 from twinnet.study.resolution import load_study
 from twinnet.study.store import ResultStore
 from twinnet.study.twin import Twin
@@ -216,7 +217,8 @@ def test_another_version_and_a_missing_python_are_told(machines: SshMachines):
     for script in (other, broken):
         script.chmod(0o755)
     told = _refusal(machines, {"command": str(other)})
-    assert told["name"] == "OtherVersion" and "9.9.9" in told["message"]
+    assert told["name"] == "OtherVersion" and "has twinnet 9.9.9, this machine has " in told["message"]
+    assert told["message"].endswith(code_version())
     assert _refusal(machines, {"command": str(broken)})["name"] == "NoTwinnetThere"
 
 

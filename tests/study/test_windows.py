@@ -20,10 +20,12 @@ from twinnet.results.tables import table
 from twinnet.study.measurement import Measurement
 from twinnet.study.plan import plan_study
 from twinnet.study.predicate import Names, aggregate_of, parse_check
+from twinnet.study.quantities import QUANTITIES
 from twinnet.study.resolution import load_study
 from twinnet.study.run_quantities import RunTables
 from twinnet.study.value_functions import parse_function
 from twinnet.study.window import WARM_UP, parse_window, warm_up_length
+from twinnet.study.windowed import in_intervals
 
 FLOWS: list[dict[str, Any]] = [
     {"name": "voice", "protocol": "udp", "role": "sink", "from_host": "h1", "packets": 9, "lost_packets": 1},
@@ -121,6 +123,16 @@ def test_windows_that_are_none_are_refused(during: str | None, after: str | None
     assert message in str(caught.value)
     assert parse_window("5 s to 20 s", None) == (5.0, 20.0)
     assert parse_window(None, "warm-up") == WARM_UP
+
+
+@pytest.mark.parametrize("name", [name for name, one in QUANTITIES.items() if one.window == "intervals"])
+def test_each_quantity_of_intervals_is_counted_from_intervals(name: str) -> None:
+    assert in_intervals(name, table("intervals", INTERVALS), "mean", None) > 0
+
+
+def test_a_quantity_that_nothing_counts_from_intervals_is_named() -> None:
+    with pytest.raises(LookupError, match="own_share is not counted interval by interval"):
+        in_intervals("own_share", pl.DataFrame({"length_s": [1.0]}), "mean", None)
 
 
 def test_checks_take_windows() -> None:

@@ -25,12 +25,12 @@ def agent(as_json: bool) -> int:
         raise click.UsageError(
             "twinnet run STUDY --clock real starts the agent over SSH; it has nothing to say to a terminal"
         )
-    from twinnet import __version__
+    from twinnet.code_version import code_version
     from twinnet.machines.agent import MachineTeller, serve
     from twinnet.study.machine import describe_machine, describe_versions
 
     # Whatever a library prints must not come between the answers.
     answers = os.dup(1)
     os.dup2(2, 1)
-    serve(0, answers, MachineTeller(__version__, describe_machine, describe_versions))
+    serve(0, answers, MachineTeller(code_version(), describe_machine, describe_versions))
     return 0

@@ -60,8 +60,11 @@ def network_of_file(text: str, seed: int) -> Network:
     ------
     BadValue
         The file is a study, which has traffic and questions beside its network.
+    BadFile
+        The file is of another program's format.
     """
     from twinnet.network import templates
+    from twinnet.network.other_formats import refuse_other_format
     from twinnet.network.topology_file import load_network
     from twinnet.study.named_studies import named_studies
 
@@ -74,6 +77,7 @@ def network_of_file(text: str, seed: int) -> Network:
         return _of_graph(text, seed, {})
     if text.endswith(".py"):
         raise BadValue(f"{text} is a Python program, not a network", f"run it with: python {text}")
+    refuse_other_format(text)
     if not text.endswith((".yaml", ".yml")) and "/" not in text:
         return templates.from_text(text, seed)
     if Path(text).is_file() and _is_study(text):

@@ -8,10 +8,10 @@ import ssl
 import time
 from typing import Any
 
-from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.engine import ClusterError, distributed
+from twinnet.code_version import code_version
 
 __all__ = ["STARTING_S", "VERSION_OP", "NobodyThere", "check_scheduler", "security_of", "wait_for_scheduler"]
 
@@ -53,10 +53,10 @@ def check_scheduler(address: Address, certificates: Certificates | None) -> None
             break
     if version is None:
         raise ClusterError(f"what listens at {address} is no scheduler of twinnet", "start `twinnet scheduler` there")
-    if version != __version__:
+    if version != (ours := code_version()):
         raise ClusterError(
-            f"the scheduler at {address} is of twinnet {version}, and this is twinnet {__version__}",
-            "install one version on all machines",
+            f"the scheduler at {address} is of twinnet {version}, and this is twinnet {ours}",
+            "install one version on all machines, from one wheel or from one commit of the source",
         )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from twinnet import __version__
 from twinnet.cluster.address import parse_address
 from twinnet.cluster.certificates import read_certificates
 from twinnet.cluster.contact import security_of
@@ -15,6 +14,7 @@ from twinnet.cluster.doorkeeper import guard
 from twinnet.cluster.engine import distributed, hush_engine, silent
 from twinnet.cluster.remote_run import SLOT
 from twinnet.cluster.scratch import scratch
+from twinnet.code_version import code_version
 from twinnet.study.machine import describe_place
 
 __all__ = ["ANNOUNCED", "PROGRESS", "join"]
@@ -40,7 +40,7 @@ async def _join(settings: Mapping[str, Any], joined: Callable[[], None]) -> None
 
     def announced(_: object) -> dict[str, Any]:
         place = describe_place(SLOT.number)
-        return {**place, "version": __version__, "wall": SLOT.takes_wall, "why_not": SLOT.why_not}
+        return {**place, "version": code_version(), "wall": SLOT.takes_wall, "why_not": SLOT.why_not}
 
     def transition(_: object, key: str, start: str, finish: str, **__: Any) -> None:
         if start == "executing" and finish == "released":

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import NobodyThere, check_scheduler, security_of, wait_for_scheduler
@@ -21,6 +20,7 @@ from twinnet.cluster.joining import ANNOUNCED, PROGRESS
 from twinnet.cluster.messages import Asked, apart, made_from, study_message
 from twinnet.cluster.remote_run import make_for_client, study_digest
 from twinnet.cluster.sending import MOST_TOGETHER, Request, SlotSender
+from twinnet.code_version import code_version
 from twinnet.study.machine import describe_versions
 from twinnet.study.plan import PlannedRun
 from twinnet.study.resolution import Study
@@ -232,8 +232,8 @@ class ClusterPlaces:
                 bool(about.get("wall")),
                 str(about.get("why_not")),
             )
-            if about.get("version") != __version__:
-                self._refused[str(slot)] = f"is of twinnet {about.get('version')}, and this is twinnet {__version__}"
+            if about.get("version") != (ours := code_version()):
+                self._refused[str(slot)] = f"is of twinnet {about.get('version')}, and this is twinnet {ours}"
             elif self._wall and not slot.takes_wall:
                 self._refused[str(slot)] = f"takes no runs on the wall clock: {slot.why_not}"
             else:

@@ -7,13 +7,13 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from twinnet import __version__
 from twinnet.cluster.address import Address
 from twinnet.cluster.certificates import Certificates
 from twinnet.cluster.contact import VERSION_OP, security_of
 from twinnet.cluster.doorkeeper import guard
 from twinnet.cluster.engine import ClusterError, distributed, hush_engine, silent
 from twinnet.cluster.scratch import remove_left, scratch
+from twinnet.code_version import code_version
 
 __all__ = ["serve_scheduler"]
 
@@ -40,7 +40,7 @@ async def _serve(
     address: Address, certificates: Certificates | None, tell: Callable[[str], None], folder: Path
 ) -> None:
     def version() -> str:
-        return __version__
+        return code_version()
 
     scheduler = silent(distributed().Scheduler)(
         host=address.host,

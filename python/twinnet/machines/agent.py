@@ -42,7 +42,7 @@ class MachineTeller:
     Parameters
     ----------
     version
-        The version of twinnet.
+        The version of twinnet, with the hash of its code.
     machine, versions
         Return the description of the machine as it is now, and of the software.
     """

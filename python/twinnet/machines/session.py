@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from twinnet import __version__
+from twinnet.code_version import code_version
 from twinnet.errors import LabClosed, LabError
 from twinnet.machines.agent import HELLO, SILENCE_S
 from twinnet.machines.ssh import Reached, failure_of, ssh_command
@@ -161,11 +161,11 @@ class AgentSession:
 
     def _checked_hello(self, line: bytes) -> dict[str, Any]:
         hello: dict[str, Any] = json.loads(line)
-        if hello.get("version") != __version__:
+        # Not the number alone: between two releases what both ends say to each other changes.
+        if hello.get("version") != (ours := code_version()):
             raise LabError(
-                f"{self.machine.name} ({self.machine.ssh}) has twinnet {hello.get('version')}, this machine has"
-                f" {__version__}",
-                f"install the same there: pip install twinnet=={__version__}",
+                f"{self.machine.name} ({self.machine.ssh}) has twinnet {hello.get('version')}, this machine has {ours}",
+                "install the same on both, from one wheel or from one commit of the source",
                 "OtherVersion",
             )
         return hello

@@ -7,6 +7,7 @@ import re
 __all__ = [
     "checkFloat",
     "checkInt",
+    "colonHex",
     "fmtBps",
     "ipAdd",
     "ipNum",
@@ -25,9 +26,14 @@ _DEFAULT_PREFIX = 24
 _PREFIXES = "kMGTP"
 
 
+def colonHex(val: int, bytecount: int) -> str:
+    """Return the last `bytecount` bytes of `val` in hexadecimal, with colons between them."""
+    return ":".join(f"{val >> 8 * place & 0xFF:02x}" for place in reversed(range(bytecount)))
+
+
 def macColonHex(mac: int) -> str:
     """Return the text of the hardware address `mac`."""
-    return ":".join(f"{byte:02x}" for byte in mac.to_bytes(6, "big"))
+    return colonHex(mac, 6)
 
 
 def ipStr(ip: int) -> str:

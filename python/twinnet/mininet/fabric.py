@@ -204,8 +204,10 @@ class Fabric:
 
     def link_added(self, link: Link) -> None:
         """A link was made: what it joins may be part of the fabric."""
-        self._state.interfaces += link.ends()
-        if any(wire.link is link for wire in self._state.wires) or self._state.switches:
+        with self._lock:
+            self._state.interfaces += link.ends()
+            is_ours = bool(self._state.switches) or any(wire.link is link for wire in self._state.wires)
+        if is_ours:
             self.topology_changed()
 
     def link_deleted(self, link: Link) -> None:
@@ -318,10 +320,9 @@ class Fabric:
             plan.name: replace(plan, ports={number: intf for number, intf in plan.ports.items() if _exists(intf, plan)})
             for plan in self._state.switches.values()
         }
-        lines: list[Line] = []
-        for wire in self._state.wires:
-            with contextlib.suppress(AttributeError):
-                lines.append(Line(wire.inner, wire.link.ends(), self._hidden or 0))
+        # A link that is being made has its wire before its interfaces; it is part of the fabric from `link_added` on.
+        wires = [wire for wire in self._state.wires if wire.link.is_made()]
+        lines = [Line(wire.inner, wire.link.ends(), self._hidden or 0) for wire in wires]
         return Plan(switches, lines, self._state.queues, frozenset(self._state.down))
 
     def end(self) -> None:

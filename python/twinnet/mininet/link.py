@@ -410,6 +410,10 @@ class Link:
     def _ignore(*args: Any, **kwargs: Any) -> None:
         """Take the place of what moves an interface that is in its place already."""
 
+    def is_made(self) -> bool:
+        """Return whether both interfaces are there."""
+        return all(getattr(self, name, None) is not None for name in ("intf1", "intf2"))
+
     def ends(self) -> tuple[Intf, Intf]:
         """Return both interfaces."""
         return self.intf1, self.intf2

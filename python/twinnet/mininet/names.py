@@ -20,7 +20,8 @@ _BESIDE = {
     "log": "Logger logging types",
     "moduledeps": "BaseString debug environ error exit info quietRun",
     "net": "BaseString ceil chain cleanUpScreens exit groupby makeTerms os random re select signal sleep",
-    "node": "BaseString PIPE Popen Python3 exit findall getincrementaldecoder os pty re select signal sleep",
+    "node": "BaseString PIPE Popen Python3 StrictVersion exit findall getincrementaldecoder os pty re select signal "
+    "sleep",
     "term": "environ errRun error quietRun",
     "topo": "irange natural naturalSeq",
     "util": "F_GETFL F_SETFL O_NONBLOCK PIPE POLLHUP POLLIN Popen RLIMIT_NOFILE RLIMIT_NPROC STDOUT call check_call "
@@ -45,7 +46,8 @@ _HOMES = {
     "twinnet.mininet.log": "debug error info output",
     "twinnet.mininet.term": "cleanUpScreens makeTerms runX11",
     "twinnet.mininet.util": (
-        "BaseString Python3 decode dumpNodeConnections dumpPorts errRun irange natural naturalSeq quietRun"
+        "BaseString Python3 StrictVersion decode dumpNodeConnections dumpPorts errRun irange natural naturalSeq "
+        "quietRun"
     ),
 }
 

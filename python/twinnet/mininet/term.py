@@ -1,15 +1,16 @@
-"""Terminals of nodes on an X display; without one nothing is opened."""
+"""Terminals of nodes: on an X display, in panes of tmux, or by a line to type in another terminal."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterable
-from subprocess import Popen
+from subprocess import DEVNULL, Popen
 from typing import Any
 
 from twinnet.mininet.base_node import Node
-from twinnet.mininet.log import error
+from twinnet.mininet.log import error, output
 
 __all__ = ["cleanUpScreens", "makeTerm", "makeTerms", "runX11", "tunnelX11"]
 
@@ -37,10 +38,13 @@ def tunnelX11(node: Node, display: str | None = None) -> tuple[str | None, Popen
 def makeTerm(
     node: Node, title: str = "Node", term: str = "xterm", display: str | None = None, cmd: str = "bash"
 ) -> list[Popen[Any]]:
-    """Open a terminal with `cmd` in `node`; return its processes."""
+    """Open a terminal with `cmd` in `node`; return its processes. Without a display it is a pane of tmux, or a line to
+    type in another terminal."""
     if term not in _WORDS:
         error(f"invalid terminal type: {term}\n")
         return []
+    if not (display or os.environ.get("DISPLAY")):
+        return _without_display(node, cmd)
     found, tunnel = tunnelX11(node, display)
     if found is None:
         return []
@@ -50,6 +54,18 @@ def makeTerm(
         return [tunnel] if tunnel else []
     opened = node.popen([*words, f"env TERM=ansi {cmd}"])
     return [tunnel, opened] if tunnel else [opened]
+
+
+def _without_display(node: Node, cmd: str) -> list[Popen[Any]]:
+    """Open a pane of tmux, or tell what opens a shell in `node` from outside of the script's machine."""
+    # Outside, processes have other numbers; the shell of a node is known by its name.
+    found = f"$(pgrep -n -f {shlex.quote(f'mininet:{node.name}$')})"
+    line = f'nsenter -t "{found}" -U -p -m -n --preserve-credentials {cmd}'
+    if os.environ.get("TMUX") and shutil.which("tmux"):
+        pane = ["tmux", "split-window", "-d", line, ";", "select-layout", "tiled"]
+        return [Popen(pane, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)]
+    output(f"*** No display and no tmux; for {node.name} type in another terminal:\n{line}\n")
+    return []
 
 
 def runX11(node: Node, cmd: Any) -> list[Popen[Any]]:

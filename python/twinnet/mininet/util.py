@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from twinnet.mininet import rtnetlink
 from twinnet.mininet.addresses import (
     checkFloat,
     checkInt,
+    colonHex,
     fmtBps,
     ipAdd,
     ipNum,
@@ -147,9 +149,26 @@ class TextPexpect:
         return getattr(self._module, name)
 
 
-def StrictVersion(version: str) -> tuple[int, ...]:
-    """Return a key that orders versions."""
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+_colonHex = colonHex
+_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?")
+
+
+def StrictVersion(version: str) -> tuple[tuple[int, ...], str, int]:
+    """Return a key that orders versions: ``1.9 < 1.10a1 < 1.10b1 < 1.10rc1 < 1.10 == 1.10.0``.
+
+    Raises
+    ------
+    ValueError
+        The text is no such version.
+    """
+    found = _VERSION.fullmatch(version.strip())
+    if found is None:
+        raise ValueError(f"invalid version number {version!r}: write it as 1.10, 1.10.2 or 1.10rc1")
+    numbers = [int(part) for part in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    # A release comes after what was tried before it, and "a" < "b" < "rc" < "release" as texts.
+    return tuple(numbers), found[2] or "release", int(found[3] or 0)
 
 
 def makeIntfPair(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from twinnet.deliveries import DeliveryTrace, named_traces
 from twinnet.errors import UsageError
 from twinnet.network.network import Network
+from twinnet.network.other_formats import refuse_other_format
 from twinnet.schema_texts import with_texts
 from twinnet.yaml_source import Document, Problem, SourceError, load_yaml, parse_yaml, validate
 
@@ -41,7 +42,10 @@ def load_network(path: str | Path) -> Network:
     ------
     SourceError
         With every mistake as ``file:line:column: key.path: message``.
+    BadFile
+        The file is of another format: its name and the way from it are told.
     """
+    refuse_other_format(path)
     document = load_yaml(path)
     _put_traces_in(document, Path(path).parent)
     return _network(document)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from twinnet.errors import BadValue, did_you_mean, reason
 from twinnet.given_files import read_given_text
+from twinnet.network.other_formats import refuse_other_format
 from twinnet.study.beside import Beside
 from twinnet.study.declared_parameters import REFERENCE, Declared, declared_parameters, typed_value
 from twinnet.study.files_put_in import put_files_in
@@ -162,6 +163,7 @@ def load_study(name_or_path: str | Path, settings: Mapping[str, str] | None = No
             f"{str(name_or_path)!r} is neither a built-in study nor a study file",
             did_you_mean(str(name_or_path), known, otherwise),
         )
+    refuse_other_format(path)
     document = load_yaml(path)
     text = read_given_text(path, SIZE_LIMIT_BYTES)
     return read_study(document, settings, preset, text, reader_in(path.parent))

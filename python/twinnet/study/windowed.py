@@ -67,8 +67,11 @@ def in_intervals(of: str, rows: pl.DataFrame, function: str, bound: Bound | None
     Raises
     ------
     LookupError
-        They do not tell it.
+        They do not tell it, or nothing here counts it from intervals.
     """
+    # A `KeyError` would pass for a value that the run lacks.
+    if of not in _COUNTED:
+        raise LookupError(f"{of} is not counted interval by interval: study/windowed.py counts {', '.join(_COUNTED)}")
     return _COUNTED[of](rows, function, bound)
 
 
