@@ -46,10 +46,10 @@ def control(shaping: Shaping | None = None) -> tuple[LineControl, Line]:
 def test_the_second_backlog_of_a_shaped_line_is_that_of_netem() -> None:
     lines, _ = control(Shaping.of(10, "5ms", None, None, 100))
     assert lines.run(["-s", "qdisc", "show", "dev", "x"]) == (
-        "qdisc htb 5: root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000 \n"
+        "qdisc htb 5: root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n"
         " Sent 3000 bytes 2 pkt (dropped 6, overlimits 0 requeues 0) \n"
         " backlog 1514b 1p requeues 0\n"
-        "qdisc netem 10: parent 5:1 limit 100 delay 5ms \n"
+        "qdisc netem 10: parent 5:1 limit 100 delay 5ms\n"
         " Sent 3000 bytes 2 pkt (dropped 6, overlimits 0 requeues 0) \n"
         " backlog 1514b 1p requeues 0\n"
     )
@@ -69,7 +69,14 @@ def test_the_second_backlog_of_a_shaped_line_is_that_of_netem() -> None:
         ),
         (
             ["qdisc add dev x root tbf rate 5mbit burst 15000 latency 40ms"],
-            Shaping(5, queue={"kind": "fifo", "limit_bytes": 40_000}),
+            Shaping(
+                queue={
+                    "kind": "tbf",
+                    "rate_bps": 5_000_000,
+                    "burst_bytes": 15_000,
+                    "queue": {"kind": "fifo", "limit_bytes": 40_000},
+                }
+            ),
         ),
         (
             [
@@ -111,15 +118,15 @@ def test_deleting_the_root_takes_all_below_it_away() -> None:
     ("command", "words"),
     [
         ("qdisc add dev x root netem delay soon", "Illegal"),
-        ("qdisc add dev x root netem corrupt 1%", 'What is "corrupt"?'),
-        ("qdisc add dev x root tbf rate quick burst 1k", 'Illegal "rate": quick'),
+        ("qdisc add dev x root netem curropt 1%", 'What is "curropt"?'),
+        ("qdisc add dev x root tbf rate quick burst 1k", 'tbf: illegal value for "rate": "quick"'),
         ("qdisc add dev x root cake", "Specified qdisc kind is unknown: cake"),
         ("qdisc del dev x root", "Cannot delete qdisc"),
         ("qdisc change dev x root netem delay 1ms", "Qdisc not found"),
         ("qdisc add dev x ingress", "ingress is not there"),
         ("filter add dev x parent 1: protocol ip u32 match ip dst 1.2.3.4 flowid 1:1", "Parent Qdisc doesn't exist"),
         ("-j qdisc show dev x", "tc -j is not there"),
-        ("qdisc add dev x root codel buckets 5", 'What is "buckets"? Our codel has limit, target, interval, ecn'),
+        ("qdisc add dev x root codel buckets 5", 'What is "buckets"?\nOur codel has limit, target, interval, ecn'),
         ("class add dev x parent 1: classid 1:1 htb rate 1mbit", "Failed to find qdisc"),
         ("qdisc turn dev x root netem", '"turn" is unknown'),
     ],

@@ -16,6 +16,7 @@ from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.line_control import LineControl, LineRefused
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.tc_commands import delay_commands, rate_commands
+from twinnet.mininet.tc_grammar import read_discipline
 from twinnet.mininet.tc_tree import plain_queue
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
@@ -28,6 +29,12 @@ HTB = """
     class add dev x parent 1:1 classid 1:30 htb rate 1kbit ceil 6mbit burst 15k
     qdisc add dev x parent 1:10 handle 10: sfq perturb 10
 """
+
+
+def bucket(mbps: float, burst: int, limit: int) -> dict[str, Any]:
+    """A token bucket in the form of the lab protocol."""
+    queue = {"kind": "fifo", "limit_bytes": limit}
+    return {"kind": "tbf", "rate_bps": round(mbps * 1e6), "burst_bytes": burst, "queue": queue}
 
 
 class Line:
@@ -194,19 +201,20 @@ def test_what_was_set_is_shown_in_the_words_of_tc_with_the_counts_of_each_class(
     waiting = {"frames": 1, "bytes": 1514}
     line.rows = [{"class": 0, "frames": 4, "bytes": 4000, "drops": drops, "backlog": waiting}]
     shown = lines.run(["-s", "class", "show", "dev", "x"])
-    assert "class htb 1:1 root prio 0 rate 10Mbit ceil 10Mbit burst 15Kb cburst 15Kb \n Sent 9000 bytes 9 pkt" in shown
+    assert "class htb 1:1 root rate 10Mbit ceil 10Mbit burst 15Kb cburst 1600b \n Sent 9000 bytes 9 pkt" in shown
     assert (
-        "class htb 1:10 parent 1:1 leaf 10: prio 1 rate 5Mbit ceil 5Mbit burst 15Kb cburst 15Kb \n"
+        "class htb 1:10 parent 1:1 leaf 10: prio 1 rate 5Mbit ceil 5Mbit burst 15Kb cburst 1600b \n"
         " Sent 4000 bytes 4 pkt (dropped 3, overlimits 0 requeues 0) \n"
         " backlog 1514b 1p requeues 0\n lended: 0 borrowed: 0 giants: 0\n"
     ) in shown
-    assert "qdisc sfq 10: parent 1:10 perturb 10 \n Sent 4000 bytes 4 pkt (dropped 3," in lines.run(
-        ["-s", "qdisc", "show", "dev", "x"]
+    assert (
+        "qdisc sfq 10: parent 1:10 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec \n"
+        " Sent 4000 bytes 4 pkt (dropped 3," in lines.run(["-s", "qdisc", "show", "dev", "x"])
     )
     assert lines.run(["filter", "show", "dev", "x"]) == (
         "filter parent 1: protocol ip pref 1 u32 chain 0 \n"
         "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1 \n"
-        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:10 "
+        "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:10 "
         "not_in_hw \n  match 00000050/0000ffff at 20\n"
     )
     run(lines, "filter del dev x parent 1: prio 1")
@@ -231,7 +239,7 @@ def test_what_was_set_is_shown_in_the_words_of_tc_with_the_counts_of_each_class(
         ("class add dev x parent 1:5 classid 1:50 htb rate 1mbit", "Failed to find the parent class"),
         ("class add dev x parent 1:1 classid 1:10 htb rate 1mbit", "Exclusivity flag on"),
         ("class change dev x parent 1:1 classid 1:11 htb rate 1mbit", "class not found"),
-        ("class add dev x parent 1:1 classid 1:50 htb ceil 1mbit", 'needs "rate"'),
+        ("class add dev x parent 1:1 classid 1:50 htb ceil 1mbit", '"rate" is required.'),
     ],
 )
 def test_what_a_line_cannot_do_is_refused_and_changes_nothing(
@@ -297,7 +305,7 @@ def test_flows_get_the_rates_of_the_classes_that_filters_choose(tmp_path: Path) 
     ],
 )
 def test_the_average_of_red_follows_its_burst(words: str, weight: float) -> None:
-    queue = plain_queue("red", words.split())
+    queue = plain_queue("red", read_discipline("red", words.split()))
     assert queue["weight"] == weight
     _core.check_queue(json.dumps(queue))
     frame, burst = queue["average_frame_bytes"], int(words.split()[-1]) if "burst" in words else 50
@@ -311,7 +319,8 @@ def test_the_average_of_red_follows_its_burst(words: str, weight: float) -> None
 @pytest.mark.parametrize("burst", ["5", "100000000"])
 def test_a_burst_that_no_average_of_red_can_follow_is_refused(burst: str) -> None:
     with pytest.raises(LineRefused, match="RED: a burst of"):
-        plain_queue("red", f"limit 400000 min 30000 max 90000 avpkt 1000 burst {burst}".split())
+        words = f"limit 400000 min 30000 max 90000 avpkt 1000 burst {burst}"
+        plain_queue("red", read_discipline("red", words.split()))
 
 
 def test_netem_in_one_of_several_classes_keeps_the_frames_of_that_class(line: Line, lines: LineControl) -> None:
@@ -327,7 +336,7 @@ def test_netem_in_one_of_several_classes_keeps_the_frames_of_that_class(line: Li
     kept = {"kind": "delay", "delay_ps": 40 * 10**9, "jitter_ps": 5 * 10**9, "loss": 0.02, "limit_frames": 50}
     assert queue["queue"]["bands"][2] == kept
     assert (line.intf.shaping.delay, line.intf.shaping.loss) == (None, None)
-    assert "qdisc netem 30: parent 1:3 delay 40ms 5ms loss 2% limit 50" in lines.run(["qdisc", "show", "dev", "x"])
+    assert "qdisc netem 30: parent 1:3 limit 50 delay 40ms  5ms loss 2%" in lines.run(["qdisc", "show", "dev", "x"])
     run(lines, "qdisc change dev x parent 1:3 handle 30: netem delay 10ms")
     assert queue_of(line)["queue"]["bands"][2]["delay_ps"] == 10**10
 
@@ -406,7 +415,7 @@ def test_the_delay_below_red_is_that_of_the_line(line: Line, lines: LineControl)
     [
         ({}, Shaping(10)),
         ({"use_hfsc": True}, Shaping(10)),
-        ({"use_tbf": True, "latency_ms": 20}, Shaping(10, queue={"kind": "fifo", "limit_bytes": 40_000})),
+        ({"use_tbf": True, "latency_ms": 20}, Shaping(queue=bucket(10, 15_000, 40_000))),
     ],
 )
 def test_the_commands_of_a_rate_are_what_tc_reads(

@@ -44,6 +44,8 @@ _UNSHAPED: dict[str, Any] = {
     "jitter": None,
     "reorder": False,
     "loss": None,
+    "duplicate": 0.0,
+    "corrupt": 0.0,
 }
 
 

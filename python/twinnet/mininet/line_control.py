@@ -7,15 +7,17 @@ changes it. Interfaces that are no ends of lines are left to the kernel's ``tc``
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.tc_filters import read_filter
+from twinnet.mininet.tc_grammar import read_class, taken
 from twinnet.mininet.tc_shown import Counts, classes_shown, disciplines_shown
 from twinnet.mininet.tc_tree import USUAL_LIMIT, Discipline, TcClass, Tree, minor
-from twinnet.mininet.tc_words import LineRefused, after, rate_bps, size_bytes
+from twinnet.mininet.tc_words import LineRefused, after
 
 if TYPE_CHECKING:
     from twinnet.mininet.link import Intf
@@ -24,6 +26,7 @@ __all__ = ["LineControl", "LineRefused", "NoLine"]
 
 _SHOW = ("show", "list", "ls")
 _MAKE = ("add", "replace", "change")
+_DELETE = ("del", "delete")
 _OPTIONS = ("-s", "-d", "-p", "-g", "-statistics", "-details", "-pretty")
 _STATISTICS = ("-s", "-statistics")
 
@@ -49,8 +52,9 @@ class LineControl:
 
     def run(self, arguments: list[str]) -> str:
         """Do a command line and return what it prints; raises :class:`NoLine` and :class:`LineRefused`."""
-        options = [word for word in arguments if word.startswith("-")]
-        words = [word for word in arguments if not word.startswith("-")]
+        # A negative number is none.
+        options = [word for word in arguments if word.startswith("-") and not word[1:2].isdigit()]
+        words = [word for word in arguments if word not in options]
         if not words or "dev" not in words[:-1]:
             raise NoLine
         action = words[1] if len(words) > 1 and words[1] != "dev" else "show"
@@ -59,9 +63,12 @@ class LineControl:
         if intf is None or words[0] not in ("qdisc", "class", "filter"):
             raise NoLine
         if unknown := [option for option in options if option not in _OPTIONS]:
-            raise LineRefused(f"tc {unknown[0]} is not there for our lines; write -s, -d or -p")
+            raise LineRefused(f"tc {unknown[0]} is not there for our lines; write -s, -d or -p", 255)
         rest = words[2:at] + words[at + 2 :]
+        if action not in (*_SHOW, *_MAKE, *_DELETE):
+            raise LineRefused(f'Command "{action}" is unknown, try "tc {words[0]} help".', 255)
         if action in _SHOW:
+            _check_shown(words[0], rest)
             return self._shown(intf, words[0], any(option in _STATISTICS for option in options))
         tree = copy.deepcopy(self._tree(intf))
         if words[0] == "qdisc":
@@ -117,17 +124,17 @@ def _tree_of(shaping: Shaping) -> Tree:
 def _with_discipline(tree: Tree, action: str, words: list[str]) -> Tree:
     parent, handle, rest = _place(words)
     there = tree.at(parent)
-    if action in ("del", "delete"):
+    if action in _DELETE:
         if there is None:
             raise LineRefused("Error: Cannot delete qdisc with handle of zero.")
         return tree.without(there)
-    if action not in _MAKE:
-        raise LineRefused(f'Command "{action}" is unknown, try "tc qdisc help".')
+    if not rest:
+        raise LineRefused("Error: Specified qdisc kind is unknown.")
     if there is not None and action == "add":
         raise LineRefused("Error: Exclusivity flag on, cannot modify.")
     if there is None and action == "change":
         raise LineRefused("Error: Qdisc not found. To create specify NLM_F_CREATE flag.")
-    kind = rest[0] if rest else ""
+    kind = rest[0]
     usual_handle = there.handle if there else f"{0x8001 + len(tree.disciplines):x}:"
     made = Discipline(kind, handle or usual_handle, parent, rest[1:])
     if there is not None and there.kind == kind and made.handle == there.handle:
@@ -143,28 +150,54 @@ def _place(words: list[str]) -> tuple[str, str, list[str]]:
     parent, handle, rest = "", "", list(words)
     while rest and rest[0] in ("root", "parent", "handle", "ingress", "clsact"):
         word = rest.pop(0)
+        if word in ("root", "parent") and parent:
+            raise LineRefused(f'Error: "{word}" is duplicate parent ID', 255)
         if word == "root":
             parent = "root"
         elif word in ("ingress", "clsact"):
             raise LineRefused(f"{word} is not there at the ends of our lines")
-        elif rest:
-            value = rest.pop(0)
-            if word == "parent":
-                parent = value
-            else:
-                handle = value.split(":")[0] + ":"
+        elif word == "parent":
+            parent = _identity(taken(rest), "invalid parent ID")
+        else:
+            handle = _identity(taken(rest), "invalid qdisc ID").split(":")[0] + ":"
     if not parent:
         raise LineRefused("give root or parent")
     return parent, handle, rest
 
 
+def _identity(text: str, what: str) -> str:
+    """Return the number of a discipline or class, which is hexadecimal on both sides of its colon."""
+    if re.fullmatch("[0-9a-f]{1,4}(:[0-9a-f]{0,4})?|:[0-9a-f]{1,4}", text, re.IGNORECASE) is None:
+        raise LineRefused(f'Error: argument "{text}" is wrong: {what}', 255)
+    return text
+
+
+def _check_shown(what: str, words: list[str]) -> None:
+    """Refuse words after ``show`` that are none."""
+    given = list(words)
+    while given:
+        word = given.pop(0)
+        if word in ("parent", "classid", "handle", *(("protocol", "prio", "pref") if what == "filter" else ())):
+            taken(given)
+        elif word not in ("root", "invisible"):
+            raise LineRefused(f'What is "{word}"? Try "tc {what} help".', 255)
+
+
 def _set_class(tree: Tree, action: str, words: list[str]) -> None:
-    classid, parent = after(words, "classid") or "", after(words, "parent") or ""
+    classid, parent, kind, rest = "", "", "", list(words)
+    while rest and not kind:
+        word = rest.pop(0)
+        if word == "classid":
+            classid = _identity(taken(rest), "invalid class ID")
+        elif word == "parent":
+            parent = _identity(taken(rest), "invalid parent ID")
+        elif word != "root":
+            kind = word
     owner = tree.owner(classid)
     if owner is None:
         raise LineRefused("Error: Failed to find qdisc with specified handle.")
     minor(classid)
-    if action in ("del", "delete"):
+    if action in _DELETE:
         if owner.classes.pop(classid, None) is None:
             raise LineRefused("Error: Specified class not found.")
         inside = tree.at(classid)
@@ -172,8 +205,6 @@ def _set_class(tree: Tree, action: str, words: list[str]) -> None:
         tree.disciplines, tree.filters = left.disciplines, [one for one in left.filters if one.flowid != classid]
         return
     there = owner.classes.get(classid)
-    if action not in _MAKE:
-        raise LineRefused(f'Command "{action}" is unknown, try "tc class help".')
     if there is not None and action == "add":
         raise LineRefused("Error: Exclusivity flag on, cannot modify.")
     if there is None and action == "change":
@@ -184,36 +215,23 @@ def _set_class(tree: Tree, action: str, words: list[str]) -> None:
         if parent and (not owner.owns(parent) or minor(parent)):
             raise LineRefused("Error: Failed to find the parent class; make it first.")
         parent = there.parent if there and not parent else owner.handle
-    owner.classes[classid] = _read_class(classid, parent, owner.kind, words)
+    if kind != owner.kind:
+        raise LineRefused(f"Error: {kind or 'a class without a kind'} is no class of {owner.kind}.")
+    owner.classes[classid] = _read_class(classid, parent, owner.kind, rest)
 
 
 def _read_class(classid: str, parent: str, kind: str, words: list[str]) -> TcClass:
+    given = read_class(kind, words)
     if kind == "hfsc":
-        shares = [_curve_rate(words, name) for name in ("sc", "rt", "ls")]
-        rate = next((each for each in shares if each is not None), None)
-        if rate is None:
-            raise LineRefused(f"the class {classid} needs a rate: sc, rt or ls")
-        return TcClass(classid, parent, rate, _curve_rate(words, "ul") or 1e15)
-    given = after(words, "rate")
-    if given is None:
-        raise LineRefused(f'the class {classid} needs "rate"')
-    rate, burst = rate_bps(given), after(words, "burst", "buffer", "maxburst")
-    ceil, priority = rate_bps(after(words, "ceil") or given), int(after(words, "prio") or 0)
-    return TcClass(classid, parent, rate, ceil, size_bytes(burst) if burst else None, priority)
-
-
-def _curve_rate(words: list[str], name: str) -> float | None:
-    """The rate of a service curve in the long run: ``sc rate 1mbit``, ``rt m1 2mbit d 10ms m2 1mbit``."""
-    if name not in words:
-        return None
-    curve = words[words.index(name) + 1 :]
-    end = next((at for at, word in enumerate(curve) if word in ("sc", "rt", "ls", "ul")), len(curve))
-    text = after(curve[:end], "rate", "m2")
-    return rate_bps(text) if text else None
+        rate = next(given[name] for name in ("sc", "rt", "ls") if name in given)
+        return TcClass(classid, parent, rate, given.get("ul", 1e15))
+    rate = given["rate"]
+    priority, ceil_burst = given.get("prio", 0), given.get("cburst")
+    return TcClass(classid, parent, rate, given.get("ceil", rate), given.get("burst"), priority, ceil_burst)
 
 
 def _set_filter(tree: Tree, action: str, words: list[str]) -> None:
-    if action in ("del", "delete"):
+    if action in _DELETE:
         parent, priority = after(words, "parent"), after(words, "prio", "pref", "priority")
         gone = [
             one
@@ -224,8 +242,6 @@ def _set_filter(tree: Tree, action: str, words: list[str]) -> None:
             raise LineRefused("Error: Specified filter not found.")
         tree.filters = [one for one in tree.filters if one not in gone]
         return
-    if action not in _MAKE:
-        raise LineRefused(f'Command "{action}" is unknown, try "tc filter help".')
     made = read_filter(words, tree.filters)
     if made.parent and not any(one.owns(made.parent) for one in tree.disciplines):
         raise LineRefused("Error: Parent Qdisc doesn't exists.")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from twinnet.errors import BadValue
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import debug, error, info
-from twinnet.mininet.shaping import Shaping
+from twinnet.mininet.shaping import Shaping, netem_time_ps
 from twinnet.mininet.tc_commands import delay_commands, rate_commands
 from twinnet.mininet.util import makeIntfPair
 
@@ -209,6 +210,22 @@ def set_parameter(of: Any, results: dict[str, Any], method: str, param: dict[str
     return results[name]
 
 
+def _mbps(given: float | str | None) -> float | None:
+    """Return the rate that was given as a number of Mbit/s; raises `BadValue` for what is none."""
+    try:
+        return None if given is None else float(given) if isinstance(given, str) else given
+    except ValueError:
+        raise BadValue(f"bw={given!r} is no number of Mbit/s", "write bw=11 for 11 Mbit/s") from None
+
+
+def _loss(given: float | str | None) -> float | None:
+    """Return the loss that was given as a number of per cent; raises `BadValue` for what is none."""
+    try:
+        return None if given is None else float(given) if isinstance(given, str) else given
+    except ValueError:
+        raise BadValue(f"loss={given!r} is no number of per cent", "write loss=1 for one per cent") from None
+
+
 class TCIntf(Intf):
     """An interface whose line has a rate, a delay, losses and a queue."""
 
@@ -291,16 +308,26 @@ class TCIntf(Intf):
             switches = ["gro", gro, "tx", txo, "rx", rxo]
             words = [word if isinstance(word, str) else "on" if word else "off" for word in switches]
             self.cmd("ethtool -K", self, *words)
+        if jitter and not delay:
+            FABRIC.advice.tell("jitter", f"jitter={jitter!r} without delay, which Mininet leaves out", "give delay too")
         if bw is None and not delay and not loss and max_queue_size is None:
             return None
         if bw is not None and speedup > 0 and self.node.name[:1] == "s":
             bw = speedup
+        bw = _mbps(bw)
         if bw and not 0 <= bw <= self.bwParamMax:
             error("Bandwidth limit", bw, f"is outside supported range 0..{self.bwParamMax:g}", "- ignoring\n")
             bw = None
+        loss = _loss(loss)
+        refused = False
         for name, given in (("delay", delay), ("jitter", jitter)):
             FABRIC.advice.of_time(name, given)
+            refused = refused or (bool(given) and netem_time_ps(given) is None)
         FABRIC.advice.of_loss(loss)
+        if refused:
+            # As Mininet, whose commands of tc fail one by one.
+            error('*** Error: Illegal "latency"\n')
+            delay = jitter = loss = max_queue_size = None
         if type(self).bwCmds is not TCIntf.bwCmds or type(self).delayCmds is not TCIntf.delayCmds:
             ways = {"use_hfsc": use_hfsc, "use_tbf": use_tbf, "latency_ms": latency_ms}
             ways |= {"enable_ecn": enable_ecn, "enable_red": enable_red, "speedup": speedup}

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from twinnet.mininet.tc_words import red_weight
+from twinnet.mininet.tc_words import red_weight, time_ps
 
 __all__ = ["Shaping", "netem_time_ps"]
 
-_UNITS_PS = {
-    name: factor
-    for names, factor in (
-        (("s", "sec", "secs"), 10**12),
-        (("ms", "msec", "msecs"), 10**9),
-        (("us", "usec", "usecs"), 10**6),
-        (("ns", "nsec", "nsecs"), 10**3),
-    )
-    for name in names
-}
-_BARE_PS = 10**6
-"""The unit of a bare number for netem: a microsecond (tc(8))."""
-_TIME = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
 _TBF_MS_AT_1_MBIT = 15.0 * 8
 _RED_MIN_BYTES, _RED_MAX_BYTES = 30_000, 35_000
 _RED = {
@@ -38,13 +24,10 @@ _RED_BURST_FRAMES = 20
 def netem_time_ps(given: str | float) -> int | None:
     """Return the time that netem reads in `given`, in picoseconds; ``None`` when it would refuse it. A bare number is
     in microseconds."""
-    found = _TIME.fullmatch(str(given))
-    if found is None:
+    try:
+        return time_ps(str(given))
+    except ValueError:
         return None
-    unit = found[2].lower()
-    if unit and unit not in _UNITS_PS:
-        return None
-    return round(float(found[1]) * (_UNITS_PS[unit] if unit else _BARE_PS))
 
 
 @dataclass(frozen=True)
@@ -63,6 +46,8 @@ class Shaping:
         The queue in the form of the lab protocol; ``None``: a FIFO of 1000 frames.
     red
         ``ECN`` or ``RED``, where that is the queue; for :meth:`words`.
+    impairments
+        What ``netem`` sets beside delay and loss, in the form of the lab protocol: a direction's settings.
     """
 
     bw: float | None = None
@@ -71,6 +56,7 @@ class Shaping:
     loss: float | None = None
     queue: dict[str, Any] | None = None
     red: str = ""
+    impairments: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -115,7 +101,7 @@ class Shaping:
             said["jitter"], said["reorder"] = {"distribution": "uniform", "scale_ps": jitter_ps}, True
         if self.loss and 0 < self.loss <= 100:
             said["loss"] = {"model": "bernoulli", "probability": self.loss / 100}
-        return said
+        return said | (self.impairments or {})
 
     def words(self) -> str:
         """Return what Mininet says of it: ``10.00Mbit 5ms delay``."""

@@ -64,11 +64,12 @@ class Filter:
 
     def shown(self) -> str:
         """Return what ``tc filter show`` prints of it."""
-        head = f"filter parent {self.parent} protocol {self.protocol} pref {self.priority} {self.kind} chain 0 "
+        parent = self.parent.removesuffix("0") if self.parent.endswith(":0") else self.parent
+        head = f"filter parent {parent} protocol {self.protocol} pref {self.priority} {self.kind} chain 0 "
         if self.kind != "u32":
             return f"{head}\n{head}handle 0x{self.number - 0x7FF:x} classid {self.flowid} \n"
         text = f"{head}\n{head}fh 800: ht divisor 1 \n"
-        text += f"{head}fh 800::{self.number:x} order {self.number} key ht 800 bkt 0 flowid {self.flowid} not_in_hw \n"
+        text += f"{head}fh 800::{self.number:x} order {self.number} key ht 800 bkt 0 *flowid {self.flowid} not_in_hw \n"
         for one in self.header or ({"at": 0, "mask": 0, "value": 0},):
             text += f"  match {one['value']:08x}/{one['mask']:08x} at {one['at']}\n"
         return text

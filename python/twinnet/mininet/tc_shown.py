@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.mininet.tc_grammar import Settings
 from twinnet.mininet.tc_tree import USUAL_LIMIT, Discipline, TcClass, Tree
-from twinnet.mininet.tc_words import after, rate_text, size_text
+from twinnet.mininet.tc_words import kept_bytes, rate_text, size_text, time_text
 
 __all__ = ["Counts", "classes_shown", "disciplines_shown"]
 
@@ -77,7 +78,7 @@ def disciplines_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping
     lines: list[str] = []
     for one in tree.disciplines or [Discipline("noqueue", "0:", "root", [])]:
         place = "root refcnt 2" if one.parent == "root" else f"parent {one.parent}"
-        lines.append(f"qdisc {one.kind} {one.handle} {place} {_words_of(one)}".rstrip() + " \n")
+        lines.append(f"qdisc {one.kind} {one.handle} {place} {_words_of(one)}\n")
         if line is not None:
             lines.append(counts_at(tree.places.get(one.parent), line, classes).shown())
     return "".join(lines)
@@ -90,7 +91,7 @@ def classes_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping[str
         for one in _classes_of(owner):
             inside = tree.at(one.classid)
             leaf = f" leaf {inside.handle}" if inside is not None else ""
-            lines.append(_class_line(owner.kind, one, leaf))
+            lines.append(_class_line(owner, one, leaf))
             if line is not None:
                 lines.append(counts_at(tree.places.get(one.classid), line, classes).shown())
                 if owner.kind == "htb":
@@ -102,29 +103,125 @@ def classes_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping[str
 def _classes_of(owner: Discipline) -> list[TcClass]:
     if owner.kind == "prio":
         return [TcClass(f"{owner.major}:{band:x}", owner.handle, 0, 0) for band in range(1, owner.bands() + 1)]
-    return list(owner.classes.values())
+    return _as_hashed(list(owner.classes.values()))
 
 
-def _class_line(kind: str, one: TcClass, leaf: str) -> str:
+def _as_hashed(classes: list[TcClass]) -> list[TcClass]:
+    """Return the classes as the kernel goes through them: by their hash, and those of one hash the newest first. Its
+    table grows before it is full to three quarters (Linux ``net/sched/sch_api.c``, `qdisc_class_hash_grow`)."""
+    buckets: list[list[TcClass]] = [[] for _ in range(4)]
+    for count, one in enumerate(classes, 1):
+        buckets[_hash(one.classid) % len(buckets)].insert(0, one)
+        if count * 4 > len(buckets) * 3:
+            there = [each for bucket in buckets for each in bucket]
+            buckets = [[] for _ in range(2 * len(buckets))]
+            for each in there:
+                buckets[_hash(each.classid) % len(buckets)].insert(0, each)
+    return [each for bucket in buckets for each in bucket]
+
+
+def _hash(classid: str) -> int:
+    major, _, low = classid.partition(":")
+    number = (int(major or "0", 16) << 16) + int(low or "0", 16)
+    number ^= number >> 8
+    return number ^ number >> 4
+
+
+def _class_line(owner: Discipline, one: TcClass, leaf: str) -> str:
     above = f"parent {one.parent}" if one.parent.split(":")[-1] else "root"
-    if kind == "prio":
+    if owner.kind == "prio":
         return f"class prio {one.classid} parent {one.parent}{leaf} \n"
-    if kind == "hfsc":
+    if owner.kind == "hfsc":
         curve = f"sc m1 0bit d 0us m2 {rate_text(one.rate_bps)} ul m1 0bit d 0us m2 {rate_text(one.ceil_bps)}"
         return f"class hfsc {one.classid} {above}{leaf} {curve} \n"
-    burst = size_text(one.burst_bytes or _USUAL_BURST_BYTES)
+    inner = any(each.parent == one.classid for each in owner.classes.values())
+    priority = "" if inner else f" prio {one.priority}"
+    burst = size_text(kept_bytes(one.burst_bytes or _USUAL_BURST_BYTES, one.rate_bps))
+    ceil_burst = size_text(kept_bytes(one.ceil_burst_bytes or _USUAL_BURST_BYTES, one.ceil_bps))
     rates = f"rate {rate_text(one.rate_bps)} ceil {rate_text(one.ceil_bps)}"
-    return f"class htb {one.classid} {above}{leaf} prio {one.priority} {rates} burst {burst} cburst {burst} \n"
+    return f"class htb {one.classid} {above}{leaf}{priority} {rates} burst {burst} cburst {ceil_burst} \n"
 
 
 def _words_of(one: Discipline) -> str:
+    """The settings in the order and the words of iproute2, some with a space at their end."""
+    said = one.settings
     if one.kind == "htb":
-        usual = (after(one.words, "default") or "0").removeprefix("0x")
-        return f"r2q 10 default 0x{usual} direct_packets_stat 0 direct_qlen {USUAL_LIMIT}"
-    if one.kind == "netem" and "limit" not in one.words:
-        return f"limit {USUAL_LIMIT} " + " ".join(one.words)
-    if one.kind == "prio" and not one.words:
-        return "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"
-    if one.kind == "pfifo" and not one.words:
-        return f"limit {USUAL_LIMIT}p"
+        usual = f"{said['default']:#x}" if said.get("default") else "0"
+        queue = said.get("direct_qlen", USUAL_LIMIT)
+        return f"r2q {said.get('r2q', 10)} default {usual} direct_packets_stat 0 direct_qlen {queue}"
+    if one.kind in _SHOWN:
+        return _SHOWN[one.kind](said)
+    if one.kind in ("prio", "pfifo_fast"):
+        return f"bands {one.bands()} priomap {' '.join(map(str, one.map()))}"
     return " ".join(one.words)
+
+
+def _tbf(said: Settings) -> str:
+    rate, burst = said["rate"], kept_bytes(said["burst"], said["rate"])
+    limit = said.get("limit") or said["latency"] * rate / 8e12 + said["burst"]
+    waiting_ps = limit * 8e12 / rate - burst * 8e12 / rate
+    peak = ""
+    if "peakrate" in said:
+        peak = f" peakrate {rate_text(said['peakrate'])} minburst {size_text(said['mtu'])}"
+    return f"rate {rate_text(rate)} burst {size_text(burst)}{peak} lat {time_text(waiting_ps)} "
+
+
+def _netem(said: Settings) -> str:
+    words = [f"limit {said.get('limit', USUAL_LIMIT)}"]
+    if said.get("delay"):
+        # A space more stands before the jitter.
+        words.append(f"delay {time_text(said['delay'])}")
+        words += [f" {time_text(said['jitter'])}"] if said.get("jitter") else []
+    words += [f"loss {_per_cent(said['loss'])}"] if said.get("loss") else []
+    for name, parts in (("state", ("p13", "p31", "p32", "p23", "p14")), ("gemodel", ("p", "r", "1-h", "1-k"))):
+        if name in said:
+            shares = " ".join(f"{part} {_per_cent(one)}" for part, one in zip(parts, said[name], strict=True))
+            words.append(f"loss {name} {shares}")
+    words += [f"{name} {_per_cent(said[name])}" for name in ("duplicate", "reorder", "corrupt") if said.get(name)]
+    words += [f"rate {rate_text(said['rate'])}"] if said.get("rate") else []
+    words += ["gap 1"] if said.get("reorder") else []
+    return " ".join(words)
+
+
+def _per_cent(part: float) -> str:
+    return f"{part * 100:g}%"
+
+
+def _red(said: Settings) -> str:
+    limits = ((name, said.get(name, usual)) for name, usual in (("limit", 0), ("min", 30_000), ("max", 90_000)))
+    return "".join(f"{name} {size_text(count)} " for name, count in limits) + ("ecn " if said.get("ecn") else "")
+
+
+def _delays(said: Settings) -> str:
+    target, interval = said.get("target", 5 * 10**9), said.get("interval", 10**11)
+    return f"target {time_text(target)} interval {time_text(interval)} "
+
+
+def _codel(said: Settings) -> str:
+    return f"limit {said.get('limit', USUAL_LIMIT)}p {_delays(said)}" + ("ecn " if said.get("ecn") else "")
+
+
+def _fq_codel(said: Settings) -> str:
+    head = f"limit {said.get('limit', 10_240)}p flows {said.get('flows', 1024)} quantum {said.get('quantum', 1514)} "
+    memory = size_text(said.get("memory_limit", 32 << 20))
+    return f"{head}{_delays(said)}memory_limit {memory} {'ecn ' if said.get('ecn', True) else ''}drop_batch 64 "
+
+
+def _sfq(said: Settings) -> str:
+    words = f"limit {said.get('limit', 127)}p quantum {size_text(said.get('quantum', 1514))} "
+    words += f"depth 127 divisor {said.get('divisor', 1024)} "
+    return words + (f"perturb {said['perturb'] // 10**12}sec " if said.get("perturb") else "")
+
+
+_SHOWN: dict[str, Callable[[Settings], str]] = {
+    "tbf": _tbf,
+    "netem": _netem,
+    "hfsc": lambda said: f"default {said.get('default', 0):#x} ",
+    "pfifo": lambda said: f"limit {said.get('limit', USUAL_LIMIT)}p",
+    "bfifo": lambda said: f"limit {size_text(said.get('limit', 1_514_000))}",
+    "red": _red,
+    "codel": _codel,
+    "fq_codel": _fq_codel,
+    "sfq": _sfq,
+    "noqueue": lambda _said: "",
+}

@@ -7,13 +7,15 @@ behind rules (:class:`twinnet.qos.Classify`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from twinnet.mininet.shaping import Shaping, netem_time_ps
+from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.tc_filters import Filter
-from twinnet.mininet.tc_words import LineRefused, after, rate_bps, red_weight, size_bytes
+from twinnet.mininet.tc_grammar import Settings, read_discipline
+from twinnet.mininet.tc_words import LineRefused, red_weight
 
 __all__ = ["Discipline", "TcClass", "Tree"]
 
@@ -26,11 +28,14 @@ _USUAL_MAP = (1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
 _HIGHEST_RATE_BPS = 10**15
 _SHALLOWEST_BURST_BYTES = 1518
 _TBF_LEAST_BYTES = 1600
+_FRAME_AFTER_FRAME_BYTES = 3200
+"""Up to this burst of a class, two frames, its frames follow each other at its rate, as those of a line do."""
+_MOST_VALUES = 1000
 
 
 @dataclass
 class TcClass:
-    """A class of a discipline with classes: its rates in bit/s, its burst in bytes and its priority."""
+    """A class of a discipline with classes: its rates in bit/s, its bursts in bytes at both and its priority."""
 
     classid: str
     parent: str
@@ -38,17 +43,22 @@ class TcClass:
     ceil_bps: float
     burst_bytes: int | None = None
     priority: int = 0
+    ceil_burst_bytes: int | None = None
 
 
 @dataclass
 class Discipline:
-    """A queueing discipline: `words` are its settings in the words of ``tc``."""
+    """A queueing discipline: `words` are its settings in the words of ``tc``, which are read once."""
 
     kind: str
     handle: str
     parent: str
     words: list[str]
     classes: dict[str, TcClass] = field(default_factory=dict[str, TcClass])
+    settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settings = read_discipline(self.kind, self.words)
 
     @property
     def major(self) -> str:
@@ -61,15 +71,19 @@ class Discipline:
 
     def bands(self) -> int:
         """Return how many bands a ``prio`` has."""
-        return int(after(self.words, "bands") or 3)
+        return self.settings.get("bands", 3)
+
+    def map(self) -> tuple[int, ...]:
+        """Return the bands of the priorities of a ``prio``."""
+        given = tuple(self.settings.get("priomap", ()))
+        return given + _USUAL_MAP[len(given) :]
 
     def usual_class(self) -> str | None:
         """Return the class of frames that no filter chooses; ``None``: they pass all classes by."""
         if self.kind == "prio":
             # Frames that a switch forwards have the priority 0.
-            given = self.words.index("priomap") + 1 if "priomap" in self.words[:-1] else 0
-            return f"{self.major}:{(int(self.words[given]) if given else _USUAL_MAP[0]) + 1:x}"
-        wanted = int((after(self.words, "default") or "0").removeprefix("0x"), 16)
+            return f"{self.major}:{self.map()[0] + 1:x}"
+        wanted = self.settings.get("default", 0)
         return next((name for name in self.classes if minor(name) == wanted), None)
 
 
@@ -121,19 +135,25 @@ class Tree:
         self.places = {}
         bw: float | None = None
         queue: dict[str, Any] | None = None
-        netem: dict[str, Any] = {}
+        netem: Settings = {}
+        bucket: tuple[float, int] | None = None
         one, place = self.at("root"), "root"
         while one is not None:
             if one.kind == "netem":
-                netem = netem_settings(one.words)
+                netem = one.settings
                 place = one.handle
             elif one.kind == "tbf":
-                bw, place = rate_bps(after(one.words, "rate") or "") / 1e6, one.handle
-                queue = tbf_queue(one.words)
+                # Between the bucket and the wire there is the peak's: that of the line, where one frame has tokens.
+                bw, place = one.settings.get("peakrate", 0) / 1e6 or bw, one.handle
+                bucket, queue = (one.settings["rate"], one.settings["burst"]), tbf_queue(one.settings)
             elif one.kind in ("htb", "hfsc") and not (self._filters_of(one) and one.classes):
                 place = one.usual_class() or ""
                 place = "" if _children(one, place) else place
-                bw = self._rate_of(one, one.classes[place]) / 1e6 if place else bw
+                burst = self._burst_of(one, one.classes[place]) if place else 0
+                if burst > _FRAME_AFTER_FRAME_BYTES:
+                    bucket = (self._rate_of(one, one.classes[place]), burst)
+                else:
+                    bw = self._rate_of(one, one.classes[place]) / 1e6 if place else bw
             else:
                 queue = None if one.kind in _WITHOUT_EFFECT else self._queue_of(one, ())
                 one = None if one.kind in _CLASSFUL else self._netem_inside(one)
@@ -141,7 +161,13 @@ class Tree:
             one = self._inside(one, place)
         if queue is None and netem.get("limit"):
             queue = {"kind": "fifo", "limit_frames": netem["limit"]}
-        return Shaping(bw, netem.get("delay"), netem.get("jitter"), netem.get("loss"), queue)
+        if bucket is not None:
+            queue = _bucket(*bucket, queue)
+        if netem.get("rate"):
+            bw = min(bw or netem["rate"] / 1e6, netem["rate"] / 1e6)
+        loss = round(netem["loss"] * 100, 10) if "loss" in netem else None
+        delay, jitter = netem.get("delay_text"), netem.get("jitter_text")
+        return Shaping(bw, delay, jitter, loss, queue, impairments=impairments(netem))
 
     def _netem_inside(self, one: Discipline) -> Discipline | None:
         """The ``netem`` inside of a queue: the line's delay, as Mininet puts it below RED."""
@@ -170,6 +196,15 @@ class Tree:
             return wanted.rate_bps
         return max(min(wanted.ceil_bps, self._rate_of(one, above)), wanted.rate_bps)
 
+    def _burst_of(self, one: Discipline, wanted: TcClass) -> int:
+        """What a class may send at once, in bytes: it has to have tokens of its ceiling, and of its own rate or of one
+        above it that lends."""
+        most = wanted.ceil_burst_bytes or 0
+        above = one.classes.get(wanted.parent)
+        if above is None or self._rate_of(one, wanted) <= wanted.rate_bps:
+            return min(most, wanted.burst_bytes or 0)
+        return min(most, self._burst_of(one, above))
+
     def _queue_of(self, one: Discipline, place: tuple[int, ...]) -> dict[str, Any]:
         """The queue that `one` is, in the form of the lab protocol; its classes stand at `place` in the counters."""
         if one.kind == "prio":
@@ -178,16 +213,19 @@ class Tree:
             return self._shared(one, place)
         inside = self._inside(one, one.handle)
         if one.kind == "tbf":
-            burst = size_bytes(after(one.words, "burst", "buffer", "maxburst") or "0")
-            queue = tbf_queue(one.words) if inside is None else self._queue_of(inside, (*place, 0))
-            rate = round(rate_bps(after(one.words, "rate") or ""))
-            return {"kind": "tbf", "rate_bps": rate, "burst_bytes": max(burst, _SHALLOWEST_BURST_BYTES), "queue": queue}
+            queue = tbf_queue(one.settings) if inside is None else self._queue_of(inside, (*place, 0))
+            bucket = _bucket(one.settings["rate"], one.settings["burst"], queue)
+            if "peakrate" not in one.settings:
+                return bucket
+            # The inner bucket is the peak's: frames have to have tokens of both.
+            peak = _bucket(one.settings["peakrate"], one.settings["mtu"], queue)
+            return {**bucket, "queue": peak}
         if one.kind == "netem":
             if inside is not None:
                 said = f"{inside.kind} inside of netem in one of several classes is not there"
                 raise LineRefused(f"{said}; write them the other way round, netem inside of {inside.kind}")
-            return delay_queue(one.words)
-        return plain_queue(one.kind, one.words)
+            return delay_queue(one.settings)
+        return plain_queue(one.kind, one.settings)
 
     def _inner_queue(self, classid: str, place: tuple[int, ...]) -> dict[str, Any] | None:
         inside = self.at(classid)
@@ -237,6 +275,9 @@ class Tree:
         for number, each in enumerate(members):
             here = (*place, number)
             self.places[each.classid] = here
+            if each.ceil_burst_bytes not in (None, each.burst_bytes):
+                said = "write the same burst and cburst, or burst alone, where several classes share"
+                raise LineRefused(f"cburst {each.ceil_burst_bytes} of the class {each.classid} is not there; {said}")
             number_of |= dict.fromkeys(_leaves(one, each.classid), number)
             most = min(self._rate_of(one, each), whole)
             below = _children(one, each.classid)
@@ -266,134 +307,90 @@ def _leaves(one: Discipline, classid: str) -> Iterator[str]:
         yield from _leaves(one, each.classid)
 
 
-def tbf_queue(words: Sequence[str]) -> dict[str, Any]:
-    """Return the queue of a ``tbf``: the bytes that its limit or its latency allows for."""
-    rate = rate_bps(after(words, "rate") or "")
-    waiting = size_bytes(after(words, "limit") or "0")
-    if (latency := after(words, "latency")) is not None:
-        burst = size_bytes(after(words, "burst", "buffer", "maxburst") or "0")
-        waiting = round((netem_time_ps(latency) or 0) * rate / 8e12) + burst
+def tbf_queue(settings: Settings) -> dict[str, Any]:
+    """Return the queue behind the bucket of a ``tbf``: the bytes that its limit or its latency allows for."""
+    waiting = settings.get("limit", 0)
+    if "latency" in settings:
+        waiting = round(settings["latency"] * settings["rate"] / 8e12) + settings["burst"]
     return {"kind": "fifo", "limit_bytes": max(waiting, _TBF_LEAST_BYTES)}
 
 
-def netem_settings(given: Sequence[str]) -> dict[str, Any]:
-    """Return `delay`, `jitter`, `loss` (per cent) and `limit` that the words of a ``netem`` tell."""
-    found: dict[str, Any] = {}
-    words = list(given)
-    while words:
-        word = words.pop(0)
-        value = words.pop(0) if words else ""
-        if word in ("delay", "latency"):
-            found["delay"] = value
-            if words and netem_time_ps(words[0]) is not None:
-                found["jitter"] = words.pop(0)
-                if words and words[0].endswith("%"):
-                    words.pop(0)
-        elif word in ("loss", "drop"):
-            text = words.pop(0) if value == "random" and words else value
-            found["loss"] = float(text.rstrip("%"))
-            if words and words[0].endswith("%"):
-                words.pop(0)
-        elif word == "limit":
-            found["limit"] = int(value)
-        elif word == "rate":
-            raise LineRefused("netem rate is not there; give the line its rate by tbf or htb")
-        elif word != "distribution":
-            raise LineRefused(f'What is "{word}"? Our lines have delay, loss and limit of netem.')
-    if not 0 <= found.get("loss", 0) <= 100:
-        raise LineRefused(f'Illegal "loss percent": {found["loss"]:g}')
-    for name in ("delay", "jitter"):
-        if name in found and netem_time_ps(found[name]) is None:
-            raise LineRefused(f'Illegal "latency": {found[name]}')
-    return found
+def _bucket(rate_bps: float, burst_bytes: int, queue: dict[str, Any] | None) -> dict[str, Any]:
+    """A token bucket before `queue`: what waited lets `burst_bytes` pass at the speed of what follows."""
+    return {
+        "kind": "tbf",
+        "rate_bps": round(rate_bps),
+        "burst_bytes": max(burst_bytes, _SHALLOWEST_BURST_BYTES),
+        "queue": queue or {"kind": "fifo", "limit_frames": USUAL_LIMIT},
+    }
 
 
-def delay_queue(words: Sequence[str]) -> dict[str, Any]:
+def impairments(netem: Settings) -> dict[str, Any] | None:
+    """Return what a ``netem`` sets beside delay, jitter and loss, as the settings of a direction."""
+    said: dict[str, Any] = {name: netem[name] for name in ("duplicate", "corrupt") if netem.get(name)}
+    if netem.get("distribution", "uniform") != "uniform":
+        shape = netem["distribution"].replace("paretonormal", "pareto_normal")
+        said |= {"jitter": {"distribution": shape, "scale_ps": netem["jitter"]}, "reorder": True}
+    if netem.get("reorder"):
+        # Each value is as likely as another: so many of them take the delay away.
+        part = Fraction(netem["reorder"]).limit_denominator(_MOST_VALUES)
+        early = [-netem["delay"]] * part.numerator
+        values = early + [0] * (part.denominator - part.numerator)
+        said |= {"jitter": {"distribution": "table", "values_ps": values}, "reorder": True}
+    if "state" in netem:
+        p13, p31, *_ = netem["state"]
+        said["loss"] = {"model": "gilbert_elliott", "to_bad": p13, "to_good": p31}
+    if "gemodel" in netem:
+        p, r, good_in_bad, loss_good = netem["gemodel"]
+        # tc's 1-h is the loss in the bad state.
+        chain = {"to_bad": p, "to_good": r, "loss_good": loss_good, "loss_bad": good_in_bad}
+        said["loss"] = {"model": "gilbert_elliott", **chain}
+    return said or None
+
+
+def delay_queue(netem: Settings) -> dict[str, Any]:
     """Return the queue that a ``netem`` in one of several classes is."""
-    netem = netem_settings(words)
-    delay, jitter = (netem_time_ps(netem[name]) if name in netem else 0 for name in ("delay", "jitter"))
-    settings = {"delay_ps": delay, "jitter_ps": jitter, "loss": netem.get("loss", 0) / 100}
+    if netem.get("rate") or impairments(netem):
+        raise LineRefused("netem in one of several classes has delay, jitter, loss and limit; put others at the root")
+    settings = {"delay_ps": netem.get("delay", 0), "jitter_ps": netem.get("jitter", 0), "loss": netem.get("loss", 0)}
     return {"kind": "delay", **settings, "limit_frames": netem.get("limit", USUAL_LIMIT)}
 
 
-def plain_queue(kind: str, words: Sequence[str]) -> dict[str, Any]:
+def plain_queue(kind: str, settings: Settings) -> dict[str, Any]:
     """Return the queue of a discipline without classes; raises :class:`LineRefused`."""
     if kind not in QUEUES:
         known = ", ".join((*QUEUES, "netem", "tbf", *_CLASSFUL))
         raise LineRefused(f"Error: Specified qdisc kind is unknown: {kind}; our lines have {known}.")
-    settings = _SETTINGS[kind]
     said = dict(_USUAL_SETTINGS[kind])
-    given = list(words)
-    while given:
-        word = given.pop(0)
-        if word in ("ecn", "noecn") and "ecn" in settings:
-            said["ecn"] = word == "ecn"
-        elif word not in settings:
-            raise LineRefused(f'What is "{word}"? Our {kind} has {", ".join(settings)}.')
-        elif not given:
-            raise LineRefused(f"{word} needs a value")
-        else:
-            name, read = settings[word]
-            value = read(given.pop(0))
-            said[name] = value
+    said |= {_NAMES.get((kind, name)) or _NAMES["", name]: value for name, value in settings.items()}
     if kind == "red":
         frame = said.setdefault("average_frame_bytes", _RED_FRAME_BYTES)
         said["weight"] = red_weight(said["min_bytes"], said["max_bytes"], frame, said.pop("burst", None))
+        if "rate_bps" in said:
+            said["rate_bps"] = round(said["rate_bps"])
     return said
 
 
-def _frames(text: str) -> int:
-    return int(text.rstrip("p"))
-
-
-def _time_ps(text: str) -> int:
-    found = netem_time_ps(text)
-    if found is None:
-        raise LineRefused(f"{text} is no time; write for example 5ms")
-    return found
-
-
-def _seconds_ps(text: str) -> int:
-    return int(text) * 10**12
-
-
-def _whole_rate(text: str) -> int:
-    return round(rate_bps(text))
-
-
-_Reader = Callable[[str], float]
 _RED_FRAME_BYTES = 1000
-_FLAG: tuple[str, _Reader] = ("ecn", bool)
-_DELAYS: dict[str, tuple[str, _Reader]] = {"target": ("target_ps", _time_ps), "interval": ("interval_ps", _time_ps)}
-_SETTINGS: dict[str, dict[str, tuple[str, _Reader]]] = {
-    "pfifo": {"limit": ("limit_frames", _frames)},
-    "bfifo": {"limit": ("limit_bytes", size_bytes)},
-    "sfq": {
-        "limit": ("limit_frames", _frames),
-        "quantum": ("quantum_bytes", size_bytes),
-        "perturb": ("perturb_ps", _seconds_ps),
-        "divisor": ("buckets", int),
-    },
-    "codel": {"limit": ("limit_frames", _frames), **_DELAYS, "ecn": _FLAG},
-    "fq_codel": {
-        "limit": ("limit_frames", _frames),
-        "flows": ("flows", int),
-        "quantum": ("quantum_bytes", size_bytes),
-        "memory_limit": ("limit_bytes", size_bytes),
-        **_DELAYS,
-        "ecn": _FLAG,
-    },
-    "red": {
-        "limit": ("limit_bytes", size_bytes),
-        "min": ("min_bytes", size_bytes),
-        "max": ("max_bytes", size_bytes),
-        "avpkt": ("average_frame_bytes", size_bytes),
-        # Not of the lab protocol: the weight of the average follows from it.
-        "burst": ("burst", int),
-        "bandwidth": ("rate_bps", _whole_rate),
-        "probability": ("max_probability", float),
-        "ecn": _FLAG,
-    },
+_NAMES = {
+    ("bfifo", "limit"): "limit_bytes",
+    ("red", "limit"): "limit_bytes",
+    ("", "limit"): "limit_frames",
+    ("", "quantum"): "quantum_bytes",
+    ("", "perturb"): "perturb_ps",
+    ("", "divisor"): "buckets",
+    ("", "target"): "target_ps",
+    ("", "interval"): "interval_ps",
+    ("", "ecn"): "ecn",
+    ("", "flows"): "flows",
+    ("", "memory_limit"): "limit_bytes",
+    ("", "min"): "min_bytes",
+    ("", "max"): "max_bytes",
+    ("", "avpkt"): "average_frame_bytes",
+    # Not of the lab protocol: the weight of the average follows from it.
+    ("", "burst"): "burst",
+    ("", "bandwidth"): "rate_bps",
+    ("", "probability"): "max_probability",
 }
 _USUAL_SETTINGS: dict[str, dict[str, Any]] = {
     "pfifo": {"kind": "fifo", "limit_frames": USUAL_LIMIT},

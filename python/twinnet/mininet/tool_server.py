@@ -87,7 +87,9 @@ def _line_reply(lines: LineControl, asked: list[str]) -> dict[str, Any]:
         return {"out": lines.run(asked), "err": "", "status": 0}
     except NoLine:
         return {"out": "", "err": "", "status": -1}
-    except (LineRefused, TwinnetError, IndexError, ValueError) as refused:
+    except LineRefused as refused:
+        return {"out": "", "err": f"{refused}\n", "status": refused.status}
+    except (TwinnetError, IndexError, ValueError) as refused:
         return {"out": "", "err": f"{refused}\n", "status": 2}
 
 
