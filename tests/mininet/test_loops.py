@@ -1,4 +1,5 @@
-"""Links between switches: the fabric knows them, so loops do no harm, and they follow what scripts do to their ends."""
+"""Links between switches: switches that keep to the fabric's spanning tree flood without a storm, others do as they are
+told; and links follow what scripts do to their ends."""
 
 from __future__ import annotations
 
@@ -11,13 +12,17 @@ from mininet_scripts import run_script
 pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
 
-@pytest.mark.parametrize("controller", ["controller=None, switch=OVSBridge", "waitConnected=True"])
+_WITH_TREE = "waitConnected=True, switch=partial(OVSSwitch, failMode='standalone', stp=True)"
+
+
+@pytest.mark.parametrize("controller", ["controller=None, switch=OVSBridge", _WITH_TREE])
 def test_a_torus_of_switches_floods_without_a_storm(tmp_path: Path, controller: str) -> None:
     done = run_script(
         tmp_path,
         f"""
         from mininet.net import Mininet
-        from mininet.node import OVSBridge
+        from functools import partial
+        from mininet.node import OVSBridge, OVSSwitch
         from mininet.topolib import TorusTopo
         net = Mininet(topo=TorusTopo(3, 3), {controller})
         net.start()
@@ -26,6 +31,43 @@ def test_a_torus_of_switches_floods_without_a_storm(tmp_path: Path, controller: 
         """,
     )
     assert done.stdout == "0.0\n", done.stderr
+
+
+_TRIANGLE = """
+    import sys
+    from mininet.net import Mininet
+    net = Mininet(controller=None)
+    switches = [net.addSwitch(f"s{place}") for place in (1, 2, 3)]
+    hosts = [net.addHost(f"h{place}") for place in (1, 2, 3)]
+    for host, switch in zip(hosts, switches):
+        net.addLink(host, switch)
+    for near, far in ((0, 1), (1, 2), (2, 0)):
+        net.addLink(switches[near], switches[far])
+    net.start()
+    if sys.argv[1] == "no-flood":
+        for switch in (switches[0], switches[2]):
+            print(switch.cmd(f"ovs-ofctl mod-port {switch.name} 3 no-flood"), end="")
+    if sys.argv[1] == "stp":
+        for switch in switches:
+            print(switch.cmd(f"ovs-vsctl set bridge {switch.name} stp_enable=true"), end="")
+    for switch in switches:
+        switch.cmd(f"ovs-ofctl add-flow {switch.name} actions=flood")
+"""
+
+
+@pytest.mark.parametrize("broken_by", ["no-flood", "stp"])
+def test_secure_switches_flood_everywhere_but_where_the_loop_is_broken(tmp_path: Path, broken_by: str) -> None:
+    done = run_script(tmp_path, _TRIANGLE + '    print(net.pingAll("1"))', broken_by)
+    assert done.stdout == "0.0\n", done.stderr
+    assert "frames circle" not in done.stderr
+
+
+def test_a_storm_of_secure_switches_leaves_the_script_alive_and_is_told_at_its_end(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path, _TRIANGLE + '    net.ping(hosts[:2], timeout="1")\n    print(hosts[0].cmd("echo alive"))', ""
+    )
+    assert (done.stdout.strip(), done.returncode) == ("alive", 0), done.stderr
+    assert "twinnet: frames circle: " in done.stderr
 
 
 def test_a_link_between_switches_is_shaped_goes_down_and_up_and_is_counted(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def full_switch() -> dict[str, Any]:
         tls=tn.control.Tls("key.pem", "certificate.pem", "ca.pem"),
         protocols=["OpenFlow13"],
         mirrors=[{"to": {"vlan": 99}, "all": True}],
+        spanning_tree=True,
     )
     return net.to_spec()["nodes"][0]
 

@@ -3,8 +3,8 @@
 //!
 //! The fabric knows the whole topology, so no protocol runs: the tree is the breadth-first tree from the switch
 //! that was built first, over links that are up, earlier links first; it is computed anew when a link goes up or
-//! down. Ports that lead to hosts are always in it. Flow entries that name a port are not bound by the tree; loops
-//! that they make end at the hop limit.
+//! down. Ports that lead to hosts are always in it. Switches under a controller, secure ones and flow entries that name
+//! a port are not bound by the tree; loops that they make end at the hop limit.
 
 use std::collections::VecDeque;
 

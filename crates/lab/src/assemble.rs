@@ -292,6 +292,7 @@ fn add_switch(
             switch.set_port_vlans(port.number, port.vlans.clone());
         }
         switch.set_mirrors(described.mirrors.clone());
+        switch.keep_to_tree(described.spanning_tree);
     });
     for (position, flow) in described.flows.iter().enumerate() {
         assembly.fabric.with_switch(node, |switch, now| switch.add_flow(flow, now)).unwrap_or(Ok(())).map_err(

@@ -87,7 +87,7 @@ pub(super) enum Step {
         port: u32,
         queue: u32,
     },
-    /// To all ports of the spanning tree but the ingress.
+    /// To all ports that flood but the ingress: of the spanning tree alone, where the switch keeps to it.
     Flood {
         queue: u32,
     },

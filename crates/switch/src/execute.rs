@@ -19,6 +19,8 @@ pub(super) struct Datapath {
     pub(super) routers: Routers,
     pub(super) vlans: Vlans,
     pub(super) mirrors: Mirrors,
+    /// Flooding and learning use only ports of the spanning tree.
+    pub(super) keeps_to_tree: bool,
     /// By reason, in the order of [`SwitchDrop::ALL`].
     pub(super) drops: [u64; SwitchDrop::ALL.len()],
 }
@@ -58,6 +60,7 @@ impl Datapath {
             routers: Routers::default(),
             vlans: Vlans::default(),
             mirrors: Mirrors::default(),
+            keeps_to_tree: false,
             drops: [0; SwitchDrop::ALL.len()],
         }
     }
@@ -111,7 +114,7 @@ impl Datapath {
                     self.routers.observe(destination, frame, layout, in_port, now);
                 }
                 if let Ok(vlan) = self.admit(in_port, source, destination) {
-                    if self.ports.get(in_port).is_some_and(|port| port.in_tree) {
+                    if self.ports.get(in_port).is_some_and(|port| self.may_use(port)) {
                         self.macs.learn(source.within(vlan), in_port, now);
                     }
                 }
@@ -135,7 +138,9 @@ impl Datapath {
         match step {
             Step::Output { port, queue } => self.output(sender, port, queue, last),
             Step::InPort { queue } => self.output(sender, in_port, queue, last),
-            Step::Flood { queue } => self.flood(sender, in_port, queue, last, Port::floods),
+            Step::Flood { queue } => {
+                self.flood(sender, in_port, queue, last, |port| port.floods() && self.may_use(port))
+            }
             Step::All { queue } => self.flood(sender, in_port, queue, last, |_| true),
             Step::Normal { source, destination, queue } => {
                 self.normal(sender, layout, (in_port, now), (source, destination), queue, last)
@@ -173,6 +178,12 @@ impl Datapath {
             Some(port) if port.config & NO_FORWARD != 0 => Some(SwitchDrop::PortConfig),
             Some(_) => None,
         }
+    }
+
+    /// Returns `true` if the spanning tree does not keep the switch from flooding to `port` and learning from it.
+    #[inline]
+    pub(super) fn may_use(&self, port: &Port) -> bool {
+        port.in_tree || !self.keeps_to_tree
     }
 
     fn flood(
@@ -244,7 +255,10 @@ impl Datapath {
         match self.macs.find(destination, now) {
             Some(port) if port == in_port => Some(SwitchDrop::ToIngress),
             Some(port) => self.output(sender, port, queue, last),
-            None => self.flood(sender, in_port, queue, last, |port| port.floods() && carries(port.number)),
+            None => {
+                let wanted = |port: &Port| port.floods() && self.may_use(port) && carries(port.number);
+                self.flood(sender, in_port, queue, last, wanted)
+            }
         }
     }
 }

@@ -9,8 +9,9 @@
 //! - in a stand-alone switch a frame that no flow of table 0 matches is switched as by action `normal`;
 //! - of two flows of equal priority that both match, the older one wins;
 //! - what is meant for a controller while none is connected is dropped and counted;
-//! - a loop in the topology does not melt the network: flooding and learning use only ports of the spanning tree
-//!   that the fabric computes ([`Switch::set_port_in_tree`]), without a protocol of its own.
+//! - a loop of stand-alone switches does not melt the network: without a controller they flood and learn only by
+//!   ports of the spanning tree that the fabric computes ([`Switch::set_port_in_tree`]), without a protocol of its
+//!   own. Others do so where they are told to ([`Switch::keep_to_tree`], `stp_enable`).
 //!
 //! A flow table of one flow, and a frame that it sends on:
 //!
@@ -179,6 +180,8 @@ pub struct Switch {
     cache_hits: u64,
     /// A frame had an involved decision since [`Switch::take_stirred`] was asked.
     stirred: bool,
+    /// It keeps to the spanning tree whatever its fail mode and its controllers.
+    told_to_keep_to_tree: bool,
     /// Look-ups and matches of each table.
     tables: Vec<(u64, u64)>,
 }
@@ -190,7 +193,7 @@ impl Switch {
         // Three streams from one seed, so that no hash predicts another.
         let seeds = [1, 2, 3].map(|stream: u64| twinnet_packet::mix(config.seed ^ stream << 32, 0x9e37_79b9_7f4a_7c15));
         let miss = if config.fail_mode == FailMode::Standalone { Miss::Normal } else { Miss::Drop };
-        Self {
+        let mut switch = Self {
             config,
             pipeline: Pipeline::new(seeds[0], miss),
             cache: Cache::new(seeds[1]),
@@ -200,8 +203,11 @@ impl Switch {
             refused: 0,
             cache_hits: 0,
             stirred: false,
+            told_to_keep_to_tree: false,
             tables: Vec::new(),
-        }
+        };
+        switch.settle_tree();
+        switch
     }
 
     /// Returns the configuration that the switch was made with.
@@ -270,8 +276,27 @@ impl Switch {
         }
     }
 
-    /// Puts a port into the spanning tree or takes it out: only ports in it are flooded to and learnt from. Unknown
-    /// ports are ignored.
+    /// Has the switch flood and learn by ports of the spanning tree alone, whatever its fail mode and its controllers
+    /// are, as `stp_enable` does; `false`: only while it stands alone.
+    pub fn keep_to_tree(&mut self, keeps: bool) {
+        self.told_to_keep_to_tree = keeps;
+        self.settle_tree();
+    }
+
+    /// A switch keeps to the tree while it stands alone: what no flow matches is then switched as by `normal`. What it
+    /// learnt at ports outside of the tree must not outlive that.
+    fn settle_tree(&mut self) {
+        let keeps = self.told_to_keep_to_tree || self.pipeline.settings.miss == Miss::Normal;
+        self.datapath.keeps_to_tree = keeps;
+        if keeps {
+            for port in self.datapath.ports.iter().filter(|port| !port.in_tree) {
+                self.datapath.macs.forget_port(port.number);
+            }
+        }
+    }
+
+    /// Puts a port into the spanning tree or takes it out: while the switch keeps to the tree, only ports in it are
+    /// flooded to and learnt from. Unknown ports are ignored.
     pub fn set_port_in_tree(&mut self, number: u32, in_tree: bool) {
         if let Some(port) = self.datapath.ports.get_mut(number) {
             port.in_tree = in_tree;

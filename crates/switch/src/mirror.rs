@@ -126,7 +126,8 @@ impl Datapath {
                 // Copies do not enter the VLAN that they are in already.
                 MirrorTo::Vlan(to) if to == vlan => {}
                 MirrorTo::Vlan(to) => {
-                    let ports = self.ports.iter().filter(|port| port.in_tree && !self.mirrors.reserve(port.number));
+                    let ports =
+                        self.ports.iter().filter(|port| self.may_use(port) && !self.mirrors.reserve(port.number));
                     for port in ports.filter(|port| self.vlans.carries(port.number, to)) {
                         if self.refusal_of(port.number).is_none() {
                             send(port.number, to);

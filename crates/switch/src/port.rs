@@ -7,7 +7,7 @@ pub(super) struct Port {
     pub(super) name: String,
     pub(super) mac: [u8; 6],
     pub(super) up: bool,
-    /// Flooding and learning use it.
+    /// It is in the spanning tree: a switch that keeps to the tree floods to it and learns from it.
     pub(super) in_tree: bool,
     /// `OFPPC_*`, those of 1.0 among them.
     pub(super) config: u32,
@@ -30,9 +30,9 @@ impl Port {
         self.up && self.config & PORT_DOWN == 0
     }
 
-    /// Returns `true` if it is in the spanning tree and floods.
+    /// Returns `true` if no controller took it out of flooding.
     pub(super) fn floods(&self) -> bool {
-        self.in_tree && self.config & NO_FLOOD == 0
+        self.config & NO_FLOOD == 0
     }
 }
 

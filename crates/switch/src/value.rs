@@ -20,7 +20,7 @@ pub(super) const PORT_IN_PORT: u32 = 0xffff_fff8;
 pub(super) const PORT_TABLE: u32 = 0xffff_fff9;
 /// As a learning switch does.
 pub(super) const PORT_NORMAL: u32 = 0xffff_fffa;
-/// All ports of the spanning tree.
+/// All ports that flood.
 pub(super) const PORT_FLOOD: u32 = 0xffff_fffb;
 /// All ports.
 pub(super) const PORT_ALL: u32 = 0xffff_fffc;

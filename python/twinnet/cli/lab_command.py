@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,7 @@ from twinnet.cli import completion
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
 from twinnet.cli.shared_options import PATH
-from twinnet.errors import BadValue, TimeLimit
+from twinnet.errors import BadValue, TimeLimit, TwinnetError
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
@@ -190,7 +191,17 @@ def _do_lines(running: Lab, network: str, commands: tuple[str, ...], as_json: bo
         interact(session)
         return 0
     finally:
+        _tell_circles(running)
         session.end()
+
+
+def _tell_circles(running: Lab) -> None:
+    """Say how many frames went round in a loop until the hop limit, if any did and the lab still answers."""
+    from twinnet.lab.circling import circled_frames, told_of_circles
+
+    with contextlib.suppress(TwinnetError, OSError):
+        if circled := circled_frames(running.ports()):
+            click.echo(f"*** {told_of_circles(circled)}", err=True)
 
 
 def _refuse_of_wall(interface: str, fabric_threads: int | Literal["auto"] | None, nat: bool) -> None:

@@ -109,7 +109,7 @@ class VirtualPort(BarePort):
 def virtual_columns(columns: dict[str, str]) -> tuple[str, dict[str, str]] | None:
     """Take the type and the options of a port without an interface out of `columns`, and return them; ``None``: they
     tell of none."""
-    options = {name: value for name, value in columns.items() if name.startswith(("options:", "option:"))}
+    options = {name: value for name, value in columns.items() if name.startswith("options:")}
     kind = columns.get("type", "")
     if kind not in VIRTUAL_KINDS and (kind or not options):
         return None

@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,7 @@ class Fabric:
         self._state = _State()
         self._process: FabricProcess | None = None
         self._changed = False
+        self._in_transaction = False
         self._patience_s = _JOINING_S
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -158,8 +159,40 @@ class Fabric:
                 self._state.queues.pop(port, None)
             else:
                 self._state.queues[port] = queue
-            if self._process is not None and not self._changed:
+            if self._process is not None and not self._changed and not self._in_transaction:
                 self._process.set_queue(port, queue)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[None]:
+        """Have what is done within take effect together at the end, or not at all where that raises an exception."""
+        with self._lock:
+            state, process, changed = self._state, self._process, self._changed
+            switches, queues = dict(state.switches), dict(state.queues)
+            held = {name: plan.held() for name, plan in switches.items()}
+            self._in_transaction = True
+            try:
+                yield
+                self._in_transaction = False
+                self._apply_queues(queues)
+            except BaseException:
+                state.switches, state.queues = switches, queues
+                for name, plan in switches.items():
+                    plan.restore(held[name])
+                # Who asked on the way for what the fabric counts has had a part of it take effect.
+                self._changed = changed or self._process is not process
+                if self._timer is not None and not self._changed:
+                    self._timer.cancel()
+                    self._timer = None
+                raise
+            finally:
+                self._in_transaction = False
+
+    def _apply_queues(self, before: dict[str, dict[str, Any]]) -> None:
+        """Have the fabric as it runs follow the queues that are not as they were."""
+        now = self._state.queues
+        if self._process is not None and not self._changed:
+            for port in [one for one in {**before, **now} if before.get(one) != now.get(one)]:
+                self._process.set_queue(port, now.get(port))
 
     def make_wire(self, link: Link, one: tuple[str, str | None, Node], other: tuple[str, str | None, Node]) -> None:
         """Join two hosts by a line: each a name, a hardware address and a node."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,9 @@ class SwitchPlan:
         The columns `tag`, `trunks` and `vlan_mode` of ports that have some, by the interfaces' names.
     mirrors
         Its mirrors, in the form of the lab protocol.
+    spanning_tree
+        Columns (`stp_enable`, `rstp_enable`) that are true: with one of them it floods and learns along the fabric's
+        spanning tree even where it is secure or has a controller.
     policing
         What may come in at ports, by the interfaces' names: kbit/s, and kbit at once. A rate of 0 is no limit.
     """
@@ -68,6 +72,19 @@ class SwitchPlan:
     vlans: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     mirrors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     policing: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    spanning_tree: list[str] = field(default_factory=list[str])
+
+    def held(self) -> dict[str, Any]:
+        """Return all settings as they are, for :meth:`restore`."""
+        settings = {name: copy.copy(value) for name, value in vars(self).items()}
+        virtual = [port for port in self.ports.values() if isinstance(port, VirtualPort)]
+        return settings | {"virtual": [(port, port.kind, port.options) for port in virtual]}
+
+    def restore(self, held: Mapping[str, Any]) -> None:
+        """Have the settings that :meth:`held` has returned."""
+        for port, kind, options in held["virtual"]:
+            port.kind, port.options = kind, options
+        vars(self).update({name: value for name, value in held.items() if name != "virtual"})
 
     def set_targets(self, targets: Sequence[str]) -> None:
         """Have these controllers, and listen for tools where one of them says ``ptcp:``."""
@@ -263,6 +280,7 @@ class Plan:
                     "protocols": [one for one in plan.protocols if one in _PROTOCOLS] or list(_PROTOCOLS),
                     "flows": flows.get(plan.name, []),
                     "mirrors": plan.mirrors_there(),
+                    "spanning_tree": bool(plan.spanning_tree),
                     "ports": [],
                 }
             )

@@ -17,7 +17,15 @@ from twinnet.mininet.bare_ports import VIRTUAL_KINDS, BarePort, VirtualPort
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.log import warn
-from twinnet.mininet.switch_columns import POLICING_COLUMNS, TABLES, VLAN_COLUMNS, Refused, members, row_identifier
+from twinnet.mininet.switch_columns import (
+    POLICING_COLUMNS,
+    TABLES,
+    TREE_COLUMNS,
+    VLAN_COLUMNS,
+    Refused,
+    members,
+    row_identifier,
+)
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_doors import bound
 from twinnet.ovsdb.database import Database, Row, Tables
@@ -111,6 +119,7 @@ class FollowedDatabase:
                 "mirrors": _set(mirrors),
                 "fail_mode": (plan.fail_mode,),
                 "protocols": ColumnType.ordered(set(plan.protocols)),
+                **{column: (column in plan.spanning_tree,) for column in TREE_COLUMNS},
                 "datapath_id": (f"{plan.dpid:016x}",),
             },
         )
@@ -190,6 +199,7 @@ class FollowedDatabase:
         plan.controllers = [target for target in targets if not target.startswith("p")]
         plan.fail_mode = str(_first(row["fail_mode"]) or "standalone")
         plan.protocols = [str(one) for one in row["protocols"]]
+        plan.spanning_tree = [column for column in TREE_COLUMNS if _first(row[column]) is True]
         other = row["other_config"]
         if isinstance(other, Mapping) and "datapath-id" in other:
             plan.dpid = int(str(other["datapath-id"]), 16)

@@ -11,6 +11,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinnet.lab.circling import told_of_circles
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.wishes import EXPORT_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
 
@@ -96,6 +97,9 @@ class Outcome:
         record = max(FABRIC.records, key=_badness, default=None)
         if record is not None:
             _say(f"fidelity: {record}")
+        circled = sum(counts["dropped_loop"] for counts in FABRIC.line_counts.values())
+        if circled:
+            _say(told_of_circles(circled))
         if self._export is not None and not self._described:
             _say(f"{self._export} is not written: the script built no network")
         if self._report is not None:

@@ -13,6 +13,7 @@ __all__ = [
     "MIRROR_COLUMNS",
     "POLICING_COLUMNS",
     "TABLES",
+    "TREE_COLUMNS",
     "VLAN_COLUMNS",
     "Refused",
     "cell_text",
@@ -21,10 +22,10 @@ __all__ = [
     "columns_of",
     "members",
     "mirror_of",
+    "number_of",
     "policer",
     "port_identifier",
     "queue_of",
-    "record_text",
     "row_identifier",
     "vlans_of",
     "with_names",
@@ -33,6 +34,8 @@ __all__ = [
 TABLES = {"qos": "QoS", "queue": "Queue", "mirror": "Mirror"}
 """The tables whose rows are made by ``create``."""
 
+TREE_COLUMNS = ("stp_enable", "rstp_enable")
+"""Columns of a bridge that have it keep to a spanning tree: to ours, whichever of them it is."""
 VLAN_COLUMNS = ("tag", "trunks", "vlan_mode")
 POLICING_COLUMNS = ("ingress_policing_rate", "ingress_policing_burst")
 """Columns of an interface: kbit/s that may come in, and kbit at once."""
@@ -47,6 +50,8 @@ MIRROR_COLUMNS = (
 )
 _HIGHEST_VLAN = 4094
 _SHALLOWEST_BURST_BYTES = 1518
+_USUAL_RATE_BPS = 10**9
+_LEAST_RATE_BPS = 12_000
 _LAST_PRIORITY = 7
 
 
@@ -123,31 +128,39 @@ def queue_of(row: Mapping[str, str], queue_row: Callable[[str], Mapping[str, str
         return _policer(row)
     if kind not in ("linux-htb", "linux-hfsc"):
         raise Refused(f"a QoS of type {kind} is not there; our switches have linux-htb, linux-hfsc and egress-policer")
-    ceiling = int(row.get("other_config:max-rate", 10**9))
+    ceiling = _number(row, "max-rate") or _USUAL_RATE_BPS
     queues: dict[str, Any] = {}
     for column, value in row.items():
         if column.startswith("queues:"):
             queue = queue_row(value)
-            most = int(queue.get("other_config:max-rate", ceiling))
-            least = min(int(queue.get("other_config:min-rate", 12_000)), most, ceiling)
+            most = _number(queue, "max-rate") or ceiling
+            least = min(_number(queue, "min-rate") or _LEAST_RATE_BPS, most, ceiling)
             promised: dict[str, Any] = {"min_rate_bps": least, "max_rate_bps": min(most, ceiling)}
-            if "other_config:burst" in queue:
-                bits = int(queue["other_config:burst"])
+            if (bits := _number(queue, "burst")) is not None:
                 promised["burst_bytes"] = max(bits // 8, _SHALLOWEST_BURST_BYTES)
-            if kind == "linux-htb" and "other_config:priority" in queue:
-                promised["priority"] = min(int(queue["other_config:priority"]), _LAST_PRIORITY)
+            if kind == "linux-htb" and (priority := _number(queue, "priority")) is not None:
+                promised["priority"] = min(priority, _LAST_PRIORITY)
             queues[column.split(":")[1]] = promised
-    queues.setdefault("0", {"min_rate_bps": min(12_000, ceiling), "max_rate_bps": ceiling})
+    queues.setdefault("0", {"min_rate_bps": min(_LEAST_RATE_BPS, ceiling), "max_rate_bps": ceiling})
     return {"kind": "htb", "rate_bps": ceiling, "queues": queues}
 
 
 def _policer(row: Mapping[str, str]) -> dict[str, Any]:
     """The queue of an ``egress-policer``: `cir` bytes in a second, and a burst of `cbs` bytes; the rest is dropped."""
-    missing = [name for name in ("cir", "cbs") if f"other_config:{name}" not in row]
-    if missing:
-        raise Refused(f"an egress-policer needs other_config:{missing[0]}")
-    rate, burst = (int(row[f"other_config:{name}"]) for name in ("cir", "cbs"))
+    rate, burst = (_number(row, name) for name in ("cir", "cbs"))
+    if not rate or burst is None:
+        raise Refused(f"an egress-policer needs a number in other_config:{'cbs' if rate else 'cir'}")
     return policer(8 * rate, burst)
+
+
+def _number(row: Mapping[str, str], key: str) -> int | None:
+    """The number in `other_config` of a row; ``None`` where it is not there or no number, as in Open vSwitch."""
+    return number_of(row.get(f"other_config:{key}", ""))
+
+
+def number_of(text: str) -> int | None:
+    """Return the number that Open vSwitch reads from a text; ``None``: it reads none."""
+    return int(text) if re.fullmatch(r"[0-9]{1,20}", text) and int(text) < 1 << 63 else None
 
 
 def policer(rate_bps: int, burst_bytes: int) -> dict[str, Any]:
@@ -163,7 +176,8 @@ def columns_of(settings: list[str]) -> dict[str, str]:
     for setting in settings:
         column, _, value = setting.partition("=")
         name, colon, key = column.partition(":")
-        column = name.replace("-", "_") + colon + key
+        # Open vSwitch takes names of columns that are cut short; scripts write this one so.
+        column = {"option": "options"}.get(name, name.replace("-", "_")) + colon + key
         if value.startswith("{") or ("=" in value and column in ("queues", "other_config")):
             for pair in value.strip("{}").split(","):
                 key, _, content = pair.partition("=")
@@ -205,8 +219,3 @@ def cell_text(value: object) -> str:
         return str(value)
     pairs = cast("dict[str, object]", value).items()
     return "{" + ", ".join(f"{key}={one}" for key, one in pairs) + "}"
-
-
-def record_text(row: Mapping[str, Any]) -> str:
-    """Return a row as ``ovs-vsctl list`` prints it."""
-    return "".join(f"{column:<20}: {cell_text(value)}\n" for column, value in row.items() if column != "table")

@@ -5,18 +5,23 @@ What our switches do not have is refused with its name.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
+from twinnet.mininet.column_checks import boolean, check_columns, column_type, ineffective, table_named
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.listed_rows import Form, listed
 from twinnet.mininet.switch_columns import (
     POLICING_COLUMNS,
     TABLES,
+    TREE_COLUMNS,
     VLAN_COLUMNS,
     Refused,
     cell_text,
@@ -27,7 +32,6 @@ from twinnet.mininet.switch_columns import (
     mirror_of,
     port_identifier,
     queue_of,
-    record_text,
     row_identifier,
     vlans_of,
     with_names,
@@ -39,10 +43,30 @@ if TYPE_CHECKING:
 __all__ = ["Refused", "SwitchDatabase"]
 
 _OF_COMMANDS = ("--id=", "--may-exist", "--if-exists", "--all", "--columns")
-_OPTIONS_WITH_VALUES = ("-t", "--timeout", "--db")
-_OFF = ("stp_enable", "rstp_enable", "mcast_snooping_enable")
-_IGNORED_COLUMNS = {"datapath_type": '""', **dict.fromkeys(_OFF, "false")}
+_SHORT_OPTIONS = {
+    "-t": "--timeout",
+    "-f": "--format",
+    "-d": "--data",
+    "-V": "--version",
+    "-v": "--verbose",
+    "-p": "--private-key",
+    "-c": "--certificate",
+    "-C": "--ca-cert",
+}
+_OPTIONS_WITH_VALUES = ("--timeout", "--db", "--format", "--data", "--private-key", "--certificate", "--ca-cert")
+_OPTIONS_WITHOUT = (
+    *("--version", "--no-wait", "--dry-run", "--oneline", "--bare", "--no-headings", "--pretty", "--retry"),
+    *("--verbose", "--no-syslog", "--syslog-method", "--syslog-target", "--log-file", "--leader-only"),
+    *("--no-leader-only", "--shuffle-remotes", "--no-shuffle-remotes"),
+)
+_IGNORED_COLUMNS = {"datapath_type": '""', "mcast_snooping_enable": "false"}
 """Columns of bridges that make no difference and are read back, with what they are at first."""
+_KEPT = ("rows", "port_qos", "bridge_mirrors", "bridge_columns", "targets", "managers")
+"""The attributes that a command line leaves as they were where one of its commands is refused."""
+
+
+class _Undone(Exception):
+    """A command line is done for its output alone (``--dry-run``)."""
 
 
 @dataclass
@@ -79,16 +103,14 @@ class SwitchDatabase:
     notes: list[str] = field(default_factory=list[str])
     _coming: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict[str, tuple[str, dict[str, str]]])
     """The types and options of ports without an interface that the command line tells of, by their names."""
+    _form: Form = field(default_factory=Form)
 
     def run(self, arguments: list[str]) -> str:
         """Do a whole command line, and return what it prints; raises :class:`Refused`."""
-        words = list(arguments)
-        while words and words[0].startswith("-") and words[0] != "--" and not words[0].startswith(_OF_COMMANDS):
-            word = words.pop(0)
-            if word in ("-V", "--version"):
-                return "ovs-vsctl (twinnet) 2.17.0\n"
-            if word in _OPTIONS_WITH_VALUES and words:
-                words.pop(0)
+        words, settings = _globals(arguments)
+        if "--version" in settings:
+            return "ovs-vsctl (twinnet) 2.17.0\n"
+        self._form = _form(settings)
         commands: list[list[str]] = [[]]
         for word in words:
             if word == "--":
@@ -103,10 +125,28 @@ class SwitchDatabase:
                 found = port_identifier(command[3]) if command[1:2] == ["get"] else str(uuid.uuid4())
                 names["@" + command[0].removeprefix("--id=@")] = found
         self._coming = _virtual_ports(commands)
-        said = ""
-        for command in sorted(commands, key=lambda command: command[1:2] != ["create"]):
-            said += self._one([with_names(word, names) for word in command])
-        return said
+        said: list[str] = []
+        with self._transaction("--dry-run" in settings):
+            for command in sorted(commands, key=lambda command: command[1:2] != ["create"]):
+                said.append(self._one([with_names(word, names) for word in command]))
+        if "--oneline" in settings:
+            said = [one.removesuffix("\n").replace("\n", "\\n") + "\n" for one in said]
+        return "".join(said)
+
+    @contextlib.contextmanager
+    def _transaction(self, dry: bool) -> Generator[None]:
+        """Have the commands of a line all be done or, where one is refused or they are `dry`, none."""
+        held = {name: copy.deepcopy(getattr(self, name)) for name in _KEPT}
+        try:
+            with self.fabric.transaction():
+                yield
+                if dry:
+                    raise _Undone
+        except BaseException as ended:
+            for name, value in held.items():
+                setattr(self, name, value)
+            if not isinstance(ended, _Undone):
+                raise
 
     def _one(self, command: list[str]) -> str:
         options = [word for word in command if word.startswith("--")]
@@ -123,18 +163,19 @@ class SwitchDatabase:
             raise Refused(f"unknown command '{words[0]}'; our switches have no such setting")
         return call(words[1:], options) or ""
 
-    def _bridge(self, name: str) -> SwitchPlan:
+    def _bridge(self, name: str, table: str | None = None) -> SwitchPlan:
+        """The bridge `name`, which a command names, or a row of `table`."""
         plan = self.fabric.switch(name)
         if plan is None:
-            raise Refused(f"no bridge named {name}")
+            raise Refused(f"no bridge named {name}" if table is None else f'no row "{name}" in table {table}')
         return plan
 
-    def _port(self, name: str) -> tuple[SwitchPlan, int]:
+    def _port(self, name: str, table: str | None = None) -> tuple[SwitchPlan, int]:
         for plan in self.fabric.switches():
             for number, intf in plan.ports.items():
                 if intf.name == name:
                     return plan, number
-        raise Refused(f"no port named {name}")
+        raise Refused(f"no port named {name}" if table is None else f'no row "{name}" in table {table}')
 
     def _do_init(self, _words: list[str], _options: list[str]) -> None:
         pass
@@ -266,12 +307,13 @@ class SwitchDatabase:
 
     def _do_set(self, words: list[str], _options: list[str]) -> None:
         table, record, settings = words[0].lower(), words[1], words[2:]
+        self._check(table, settings)
         if table in ("bridge", "br"):
-            self._set_bridge(self._bridge(record), settings)
+            self._set_bridge(self._bridge(record, "Bridge"), settings)
         elif table == "port":
             self._set_port(record, settings)
         elif table in ("interface", "iface"):
-            plan, number = self._port(record)
+            plan, number = self._port(record, "Interface")
             columns = columns_of(settings)
             virtual = virtual_columns(columns) if isinstance(plan.ports[number], VirtualPort) else None
             if virtual is not None:
@@ -294,6 +336,13 @@ class SwitchDatabase:
             raise Refused(
                 f"table {words[0]} is not there; our switches have Bridge, Port, Interface, QoS, Queue and Mirror"
             )
+
+    def _check(self, table: str, settings: list[str]) -> dict[str, str]:
+        """Return the columns of `settings`; raises :class:`Refused` for what Open vSwitch's tables do not take."""
+        columns = columns_of(settings)
+        check_columns(table_named(table), settings, columns)
+        self.notes += ineffective(columns)
+        return columns
 
     def _change_virtual(self, port: Intf | BarePort, kind: str, options: dict[str, str]) -> None:
         """Have a port without an interface be of another type, or have other options."""
@@ -326,6 +375,9 @@ class SwitchDatabase:
                 plan.set_targets([self.targets[one] for one in members(value) if one in self.targets])
             elif column == "mirrors":
                 self._set_mirrors(plan, members(value))
+            elif column in TREE_COLUMNS:
+                others = [one for one in plan.spanning_tree if one != column]
+                plan.spanning_tree = [*others, column] if boolean(value) else others
             elif column in _IGNORED_COLUMNS:
                 self.bridge_columns.setdefault(plan.name, {})[column] = value
             elif column.split(":")[0] != "other_config":
@@ -333,7 +385,7 @@ class SwitchDatabase:
         self.fabric.topology_changed()
 
     def _set_port(self, port: str, settings: list[str]) -> None:
-        self._port(port)
+        self._port(port, "Port")
         columns = columns_of(settings)
         for column in columns:
             if column not in ("qos", *VLAN_COLUMNS):
@@ -369,8 +421,9 @@ class SwitchDatabase:
 
     def _create(self, words: list[str], identifier: str) -> str:
         table = words[0].lower()
+        columns = self._check(table, words[1:])
         if table == "controller":
-            target = columns_of(words[1:]).get("target")
+            target = columns.get("target")
             if target is None:
                 raise Refused("a Controller needs target=")
             self.targets[identifier] = target
@@ -378,7 +431,7 @@ class SwitchDatabase:
         if table not in TABLES:
             known = ", ".join(("Controller", *TABLES.values()))
             raise Refused(f"a row of table {words[0]} cannot be made here; {known} can")
-        self.rows[identifier] = {"table": table, **checked_row(table, columns_of(words[1:]))}
+        self.rows[identifier] = {"table": table, **checked_row(table, columns)}
         return identifier + "\n"
 
     def apply(self) -> None:
@@ -451,26 +504,63 @@ class SwitchDatabase:
             self.bridge_mirrors = {bridge: [one for one in rows if one not in gone] for bridge, rows in held}
             self._apply_mirrors()
 
-    def _do_list(self, words: list[str], _options: list[str]) -> str:
-        table = words[0].lower()
-        if table in TABLES:
-            rows = {key: row for key, row in self.rows.items() if row["table"] == table}
-            return "\n".join(record_text({"_uuid": key, **row}) for key, row in rows.items())
-        if table in ("port", "interface", "iface"):
-            names = words[1:] or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
-            return "\n".join(record_text(self._port_row(name)) for name in names)
-        if table in ("bridge", "br"):
-            plans = [plan for plan in self.fabric.switches() if len(words) < 2 or plan.name == words[1]]
-            return "\n".join(record_text(self._bridge_row(plan)) for plan in plans)
-        if table == "controller":
+    def _do_list(self, words: list[str], options: list[str]) -> str:
+        table = table_named(words[0])
+        return self._text(table, self._listed(table, words[1:]), options)
+
+    def _do_find(self, words: list[str], options: list[str]) -> str:
+        table = table_named(words[0])
+        bare = Form(data="bare")
+        rows = self._listed(table, [])
+        for condition in words[1:]:
+            found = re.fullmatch(r"([\w-]+)(!?=)(.*)", condition)
+            if found is None:
+                raise Refused(f"{condition}: find compares by column=value and column!=value here")
+            column = found[1].replace("-", "_")
+            if column != "_uuid":
+                column_type(table, column)
+            wanted, same = " ".join(members(found[3])), found[2] == "="
+            rows = [row for row in rows if (bare.cell(table, column, row.get(column, "")) == wanted) == same]
+        return self._text(table, rows, options)
+
+    def _text(self, table: str, rows: list[dict[str, Any]], options: list[str]) -> str:
+        columns = [one.removeprefix("--columns=") for one in options if one.startswith("--columns=")]
+        wanted = [one.replace("-", "_") for word in columns for one in word.split(",") if one]
+        for column in wanted:
+            if column != "_uuid":
+                column_type(table, column)
+        return listed(table, rows, wanted, self._form)
+
+    def _listed(self, table: str, records: list[str]) -> list[dict[str, Any]]:
+        """The rows of `table`, or those that `records` name."""
+        if table.lower() in TABLES:
+            keys = [self._identifier(one, table.lower()) for one in records]
+            rows = {key: row for key, row in self.rows.items() if row["table"] == table.lower()}
+            return [{"_uuid": key, **rows[key]} for key in keys or rows]
+        if table in ("Port", "Interface"):
+            names = records or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
+            return [self._port_row(name) for name in names]
+        if table == "Bridge":
+            plans = [self._bridge(one, table) for one in records] if records else self.fabric.switches()
+            return [self._bridge_row(plan) for plan in plans]
+        if table == "Controller":
             names = [f"{plan.name}.{at}" for plan in self.fabric.switches() for at in range(len(plan.controllers))]
-            return "\n".join(record_text({"_uuid": name, **self._controller_row(name)}) for name in names)
-        raise Refused(f"table {words[0]} cannot be listed here")
+            return [{"_uuid": name, **self._controller_row(name)} for name in records or names]
+        raise Refused(f"table {table} cannot be listed here")
+
+    def _absent(self, table: str, record: str, column: str) -> str:
+        """The cell of a column that no row of ours has: Open vSwitch's at first, or a refusal where it has none."""
+        name, colon, key = column.replace("-", "_").partition(":")
+        column_type(table, name)
+        if colon:
+            raise Refused(f'no key {key} in {table} record "{record}" column {name}')
+        return listed(table, [{}], [name], Form(headings=False)).removesuffix("\n")
 
     def _bridge_row(self, plan: SwitchPlan) -> dict[str, Any]:
         row = {"_uuid": row_identifier("Bridge", plan.name), "name": plan.name, "fail_mode": plan.fail_mode}
         row |= {"datapath_id": f'"{plan.dpid:016x}"', "protocols": f"[{', '.join(plan.protocols)}]"}
         row |= _IGNORED_COLUMNS | self.bridge_columns.get(plan.name, {})
+        row |= {column: str(column in plan.spanning_tree).lower() for column in TREE_COLUMNS}
         row["mirrors"] = f"[{', '.join(self.bridge_mirrors.get(plan.name, []))}]"
         return {**row, "controller": f"[{', '.join(f'{plan.name}.{at}' for at in range(len(plan.controllers)))}]"}
 
@@ -519,9 +609,39 @@ class SwitchDatabase:
             if column in ("statistics", "options"):
                 row |= {f"{column}:{key}": one for key, one in value.items()}
         missing = [column for column in columns if column.lower() not in row]
-        if missing:
-            raise Refused(f"{words[0]} has no column {missing[0]} here")
+        for column in missing:
+            row[column.lower()] = self._absent(table_named(words[0]), record, column)
         return "".join(f"{cell_text(row[column.lower()])}\n" for column in columns)
+
+
+def _globals(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the commands' words, and the options for all of them with their values."""
+    found: dict[str, str] = {}
+    words, of_first = list(arguments), list[str]()
+    while words and words[0].startswith("-") and words[0] != "--":
+        word = words.pop(0)
+        name, given, value = word.partition("=")
+        name = _SHORT_OPTIONS.get(name, name)
+        if word.startswith(_OF_COMMANDS):
+            of_first.append(word)
+        elif name in _OPTIONS_WITH_VALUES:
+            if not given and not words:
+                raise Refused(f"option '{word}' requires an argument")
+            found[name] = value if given else words.pop(0)
+        elif name in _OPTIONS_WITHOUT or name.startswith(("-v", "--verbose")):
+            found[name] = value
+        else:
+            raise Refused(f"unrecognized option '{word}'")
+    return [*of_first, *words], found
+
+
+def _form(settings: Mapping[str, str]) -> Form:
+    bare = "--bare" in settings
+    return Form(
+        settings.get("--format", "list"),
+        settings.get("--data", "bare" if bare else "string"),
+        not bare and "--no-headings" not in settings,
+    )
 
 
 def _virtual_ports(commands: list[list[str]]) -> dict[str, tuple[str, dict[str, str]]]:

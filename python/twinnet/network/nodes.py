@@ -189,6 +189,8 @@ class Switch(Node):
         The VLANs of its ports by number, in the form of the lab protocol.
     mirrors
         Its mirrors, in the form of the lab protocol.
+    spanning_tree
+        Whether it floods and learns along the fabric's spanning tree even where it is secure or has a controller.
     """
 
     dpid: int = 0
@@ -204,6 +206,7 @@ class Switch(Node):
     datapath: str = "own"
     vlans: Mapping[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
     mirrors: tuple[Mapping[str, Any], ...] = ()
+    spanning_tree: bool = False
 
     def attach(self, interface: str, name: str | None = None, **settings: Unpack[LinkOptions]) -> Link:
         """Have an existing interface of this machine as the next port, and return the link that leads to it.
@@ -245,6 +248,8 @@ class Switch(Node):
             spec["datapath"] = self.datapath
         if self.mirrors:
             spec["mirrors"] = [dict(mirror) for mirror in self.mirrors]
+        if self.spanning_tree:
+            spec["spanning_tree"] = True
         return spec
 
     def _port_spec(self, port: Port) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from twinnet.errors import BadValue, DuplicateName
 from twinnet.network import datapaths
 from twinnet.network.vlans import MirrorOptions, Mirrors, VlanOptions, VlansOfPorts
 from twinnet.ranges import is_whole
-from twinnet.settings import Delay, Setting, Word, settings_of
+from twinnet.settings import Delay, Flag, Setting, Word, settings_of
 
 __all__ = ["SWITCH_DEFAULTS", "DatapathNumber", "DatapathNumbers", "SwitchOptions", "switch_fields"]
 
@@ -119,6 +119,9 @@ class SwitchOptions(TypedDict, total=False):
     mirrors: Annotated[Sequence[MirrorOptions], Mirrors()]
     """Mirrors: ``[{"to": {"port": 3}, "all": True}]`` copies all that comes and goes to port 3. ``from`` and
     ``towards`` select ports, ``vlans`` VLANs."""
+    spanning_tree: Annotated[bool, Flag()]
+    """Flood and learn along the fabric's spanning tree, as stand-alone switches do, with a controller or
+    ``fail_mode="secure"``, too."""
 
 
 SWITCH_DEFAULTS: SwitchOptions = {
@@ -130,6 +133,7 @@ SWITCH_DEFAULTS: SwitchOptions = {
     "protocols": list(PROTOCOLS),
     "vlans": {},
     "mirrors": [],
+    "spanning_tree": False,
 }
 """The settings of a switch that is given none; those that are not here are ``None``."""
 
@@ -178,11 +182,17 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
         parse_listen(listen)
     fail_mode, delay_ps = read("fail_mode", f"the fail mode of {name}"), read("delay", "delay")
     vlans, mirrors = read("vlans", f"vlans of {name}"), read("mirrors", f"mirrors of {name}")
+    spanning_tree = read("spanning_tree", f"spanning_tree of {name}")
     moved_by = datapaths.checked_datapath(name, read("kind", f"the kind of {name}"), given.get("datapath"), delay_ps)
     if moved_by != "own" and (vlans or mirrors):
         raise BadValue(
             f"{name} is Open vSwitch: it cannot have vlans and mirrors here",
             "give them to it by ovs-vsctl, or kind own",
+        )
+    if moved_by != "own" and spanning_tree:
+        raise BadValue(
+            f"{name} is Open vSwitch, which has its own spanning trees",
+            f"set stp_enable or rstp_enable of {name} by ovs-vsctl, or give it kind own",
         )
     return {
         "fail_mode": fail_mode,
@@ -196,4 +206,5 @@ def switch_fields(name: str, settings: SwitchOptions) -> dict[str, Any]:
         "datapath": moved_by,
         "vlans": vlans,
         "mirrors": mirrors,
+        "spanning_tree": spanning_tree,
     }

@@ -118,6 +118,8 @@ class _Content:
             said["vlans"] = vlans
         if node.get("mirrors"):
             said["mirrors"] = [_given(mirror) for mirror in node["mirrors"]]
+        if node.get("spanning_tree"):
+            said["spanning_tree"] = True
         return said
 
     def _link(self, link: Mapping[str, Any]) -> dict[str, Any]:

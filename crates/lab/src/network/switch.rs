@@ -47,6 +47,10 @@ pub struct SwitchSpec {
     /// The datapath that moves its frames.
     #[serde(default, skip_serializing_if = "Datapath::is_own")]
     pub datapath: Datapath,
+    /// It floods and learns by ports of the spanning tree alone, as stand-alone switches do, whatever its fail mode and
+    /// its controllers are (`stp_enable`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spanning_tree: bool,
     /// Mirrors: copies of what comes and goes at its ports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mirrors: Vec<Mirror>,

@@ -307,6 +307,7 @@ impl Agent {
             (settings.miss, settings.tell_invalid_ttl) = (miss, invalid_ttl);
             switch.cache.invalidate();
         }
+        switch.settle_tree();
     }
 
     /// As [`Agent::settle`], for a connection that is just being dealt with and not in its place.

@@ -211,11 +211,28 @@ fn every_way_of_not_sending_has_its_reason() {
 }
 
 #[test]
-fn flood_keeps_to_the_tree_and_all_does_not() {
-    let mut flood = secure(&["in_port=1,actions=flood", "in_port=2,actions=all"]);
-    flood.set_port_in_tree(3, false);
-    assert_eq!(ports(&send(&mut flood, 1, &tcp(1, 4, 80))), [2, 4]);
-    assert_eq!(ports(&send(&mut flood, 2, &tcp(1, 4, 80))), [1, 3, 4]);
+fn flood_keeps_to_the_tree_in_a_stand_alone_switch_and_all_does_not() {
+    for (mode, reached) in [(FailMode::Standalone, vec![2, 4]), (FailMode::Secure, vec![2, 3, 4])] {
+        let mut flood = switch(mode);
+        flood.add_flow("in_port=1,actions=flood", Time::ZERO).unwrap();
+        flood.add_flow("in_port=2,actions=all", Time::ZERO).unwrap();
+        flood.set_port_in_tree(3, false);
+        assert_eq!(ports(&send(&mut flood, 1, &tcp(1, 4, 80))), reached, "{mode:?}");
+        assert_eq!(ports(&send(&mut flood, 2, &tcp(1, 4, 80))), [1, 3, 4], "{mode:?}");
+    }
+}
+
+#[test]
+fn normal_of_a_secure_switch_keeps_to_the_tree_only_where_it_is_told_to() {
+    let mut normal = secure(&["actions=normal"]);
+    normal.set_port_in_tree(3, false);
+    assert_eq!(ports(&send(&mut normal, 1, &arp(1, 4))), [2, 3, 4]);
+    send(&mut normal, 3, &arp(9, 4));
+    assert_eq!(ports(&send(&mut normal, 1, &tcp(1, 9, 80))), [3], "it learns by every port");
+    normal.keep_to_tree(true);
+    assert_eq!(ports(&send(&mut normal, 1, &tcp(1, 9, 80))), [2, 4], "and forgets what it learnt outside of the tree");
+    normal.keep_to_tree(false);
+    assert_eq!(ports(&send(&mut normal, 1, &tcp(1, 9, 80))), [2, 3, 4]);
 }
 
 #[test]

@@ -1,0 +1,90 @@
+"""What a column of Open vSwitch's tables may be, by its schema and in the words of ``ovs-vsctl``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from twinnet.mininet.switch_columns import Refused, members, number_of
+from twinnet.ovsdb.schema import open_vswitch
+from twinnet.ovsdb.values import BaseType, ColumnType
+
+__all__ = ["boolean", "check_columns", "column_type", "ineffective", "table_named"]
+
+_SHORT_NAMES = {"br": "Bridge", "iface": "Interface"}
+_NUMBERS = ("max-rate", "min-rate", "burst", "priority", "cir", "cbs")
+"""Keys of `other_config` of QoS and Queue that are numbers to Open vSwitch, and texts to its database."""
+
+
+def table_named(word: str) -> str:
+    """Return the name of the table that `word` means, whatever its case; raises :class:`Refused`."""
+    names = {name.lower(): name for name in open_vswitch().tables} | _SHORT_NAMES
+    if word.lower() not in names:
+        raise Refused(f'unknown table "{word}"')
+    return names[word.lower()]
+
+
+def column_type(table: str, column: str) -> ColumnType:
+    """Return the type of a column; raises :class:`Refused` where the table has none of that name."""
+    columns = open_vswitch().tables[table].columns
+    if column not in columns:
+        raise Refused(f'{table} does not contain a column whose name matches "{column}"')
+    return columns[column]
+
+
+def check_columns(table: str, settings: Iterable[str], columns: Mapping[str, str]) -> None:
+    """Raise :class:`Refused` unless `columns`, which the words `settings` give to a row of `table`, may be so."""
+    for setting in settings:
+        if "=" not in setting:
+            raise Refused(f'{setting}: argument does not end in "=" followed by a value.')
+    for name, value in columns.items():
+        column, colon, key = name.partition(":")
+        kind = column_type(table, column)
+        if colon:
+            _check_atom(kind.key, key)
+            values = [value] if kind.value is None or kind.value.kind == "string" else members(value)
+            for one in values if kind.value is not None else ():
+                _check_atom(kind.value or kind.key, one)
+        else:
+            for one in [value] if kind.key.kind == "string" and not kind.key.words else members(value):
+                _check_atom(kind.key, one)
+
+
+def _check_atom(kind: BaseType, given: str) -> None:
+    if given.startswith("@"):
+        raise Refused(f'row id "{given}" is referenced but never created (e.g. with "-- --id={given} create ...")')
+    if kind.kind == "integer":
+        if not re.fullmatch(r"-?[0-9]{1,19}", given):
+            raise Refused(f'"{given}" is not a valid integer or range')
+        _check_range(kind, int(given))
+    elif kind.kind == "boolean":
+        boolean(given)
+    if kind.words and given not in [str(one) for one in kind.words]:
+        allowed = ", ".join(sorted(str(one) for one in kind.words))
+        raise Refused(f"constraint violation: {given} is not one of the allowed values ([{allowed}])")
+
+
+def _check_range(kind: BaseType, number: int) -> None:
+    if kind.least <= number <= kind.most:
+        return
+    if kind.most == float("inf"):
+        raise Refused(f"constraint violation: {number} is less than minimum allowed value {int(kind.least)}")
+    limits = f"{int(kind.least)} to {int(kind.most)}"
+    raise Refused(f"constraint violation: {number} is not in the valid range {limits} (inclusive)")
+
+
+def boolean(given: str) -> bool:
+    """Return the truth value that `given` writes; raises :class:`Refused`."""
+    if given not in ("true", "false"):
+        raise Refused(f'"{given}" is not a valid boolean (use "true" or "false")')
+    return given == "true"
+
+
+def ineffective(columns: Mapping[str, str]) -> list[str]:
+    """Return what is to be said of numbers in `other_config` that are none: Open vSwitch keeps them and does as if they
+    were not there."""
+    return [
+        f"{column}={value} is no whole number of 0 or more: it is kept and has no effect, as in Open vSwitch"
+        for column, value in columns.items()
+        if column.startswith("other_config:") and column.partition(":")[2] in _NUMBERS and number_of(value) is None
+    ]
