@@ -13,6 +13,7 @@ from twinnet.mininet import outside
 from twinnet.mininet.base_node import Node
 from twinnet.mininet.log import info, warn
 from twinnet.mininet.moduledeps import pathCheck
+from twinnet.mininet.program_logs import end_log, new_log
 from twinnet.mininet.programs import FOLDER
 from twinnet.mininet.running import which
 
@@ -30,6 +31,11 @@ __all__ = [
 
 _PATIENCE_S = 15.0
 _PAUSE_S = 0.005
+_END_JOBS = (
+    'jobs=$(jobs -p); [ -z "$jobs" ] || { kill $jobs; for turn in {1..250}; do kill -0 $jobs || break; sleep 0.02; '
+    "done; kill -9 $jobs; } 2>/dev/null"
+)
+"""A line of the shell that ends its jobs: five seconds are for them to do so by themselves."""
 
 
 class Controller(Node):
@@ -70,6 +76,7 @@ class Controller(Node):
         self.ip = ip
         self.port: int = port or 0
         self.protocol = protocol
+        self._log: Path | None = None
         super().__init__(name, inNamespace=inNamespace, ip=ip, **params)
         self.checkListening()
 
@@ -82,21 +89,25 @@ class Controller(Node):
             )
 
     def start(self) -> None:
-        """Start the program; it writes to ``/tmp/NAME.log``."""
+        """Start the program, unless it runs; it writes to a log of the run's own, which ``/tmp/NAME.log`` leads to
+        where that name is free."""
+        if self._log is not None and (self.cmd("jobs -rp") or "").strip():
+            return
         pathCheck(self.command.split()[0])
         if self.cdir is not None:
             self.cmd("cd " + self.cdir)
-        self.cmd(f"{self.command} {self.cargs % self.port} 1>/tmp/{self.name}.log 2>/tmp/{self.name}.log &")
+        self._log = new_log(f"{self.name}.log")
+        self.cmd(f"{self.command} {self.cargs % self.port} 1>{self._log} 2>&1 &")
         self.execed = False
         program = which(self.command.split()[0])
         if program is not None and Path(program).parent == FOLDER and not self.inNamespace:
             # Mininet's own is there within milliseconds, and scripts send their first frames at once.
-            await_answer(self.ip, self.port)
+            await_answer(self.name, self.ip, self.port)
 
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """End the program."""
-        self.cmd("kill %" + self.command)
-        self.cmd("wait %" + self.command)
+        """End what runs in our shell: at once where that does not end by itself within seconds."""
+        self.cmd(_END_JOBS)
+        end_log(f"{self.name}.log")
         super().stop(*args, **kwargs)
 
     def IP(self, intf: Any = None) -> Any:
@@ -121,10 +132,13 @@ def answers(ip: str, port: int) -> bool:
         return False
 
 
-def await_answer(ip: str, port: int) -> None:
-    """Wait until a program takes connections at `port` of `ip`; not for ever."""
+def await_answer(name: str, ip: str, port: int) -> None:
+    """Wait until the controller `name` takes connections at `port` of `ip`; not for ever."""
     end_s = time.monotonic() + _PATIENCE_S
-    while not answers(ip, port) and time.monotonic() < end_s:
+    while not answers(ip, port):
+        if time.monotonic() >= end_s:
+            warn(f"Warning: controller {name} does not answer at {ip}:{port} after {_PATIENCE_S:g} seconds\n")
+            return
         time.sleep(_PAUSE_S)
 
 

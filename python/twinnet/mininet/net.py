@@ -71,6 +71,10 @@ __all__ = [
     "warn",
 ]
 
+_CONTROLLER_PATIENCE_S = 60.0
+"""Switches have so long to connect where nobody says how long."""
+_QUIET_S = 5.0
+
 VERSION = "2.3.1b4"
 """The version of Mininet whose names these are."""
 
@@ -173,13 +177,15 @@ class Mininet(Measuring):
         Parameters
         ----------
         timeout
-            How long, in seconds; ``None`` or true: for as long as it takes.
+            How long, in seconds; ``None`` or true: for a minute. It is told after five seconds who is missing.
         delay
             Seconds between looks, at most.
         """
         info("*** Waiting for switches to connect\n")
         if isinstance(timeout, bool):
             timeout = None if timeout else 0
+        timeout = _CONTROLLER_PATIENCE_S if timeout is None else timeout
+        told = timeout <= _QUIET_S
         begin, remaining, pause = time.monotonic(), list(self.switches), 0.01
         while True:
             for switch in tuple(remaining):
@@ -189,8 +195,14 @@ class Mininet(Measuring):
             if not remaining:
                 info("\n")
                 return True
-            if timeout is not None and time.monotonic() - begin >= timeout:
+            waited = time.monotonic() - begin
+            if waited >= timeout:
                 break
+            if not told and waited >= _QUIET_S:
+                told = True
+                where = ", ".join(f"{one.name} at {one.IP()}:{one.port}" for one in self.controllers) or "none"
+                names = ", ".join(switch.name for switch in remaining)
+                warn(f"Waiting up to {timeout:g} seconds for {names} to connect; controllers: {where}\n")
             time.sleep(pause)
             pause = min(2 * pause, delay)
         warn(f"Timed out after {int(time.monotonic() - begin)} seconds\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
 from twinnet.mininet.link import Intf
 from twinnet.mininet.log import debug, error
+from twinnet.mininet.program_logs import end_log, new_log
 from twinnet.mininet.running import errRun
 from twinnet.mininet.tool_server import serve
 
@@ -111,6 +111,7 @@ class Switch(Node):
         protocols: str | None = None,
         in_turn: bool = False,
         log: Path | None = None,
+        spanning_tree: Sequence[str] = (),
     ) -> None:
         """Have the fabric forward between our ports, with the settings of `SwitchPlan`."""
         FABRIC.start_switch(
@@ -125,6 +126,7 @@ class Switch(Node):
                 listen=f"ptcp:{self.listenPort}" if self.listenPort else None,
                 in_turn=in_turn,
                 log=log,
+                spanning_tree=list(spanning_tree),
             )
         )
 
@@ -163,7 +165,8 @@ class OVSSwitch(Switch):
     protocols
         The versions of OpenFlow: ``OpenFlow13``.
     stp
-        Whether loops of switches are to be broken; our standalone switches always do that.
+        Whether a standalone switch floods and learns along a spanning tree while it has a controller, too; without one
+        our standalone switches always do.
     params
         Those of :class:`Switch`.
     """
@@ -204,7 +207,8 @@ class OVSSwitch(Switch):
         int(self.dpid, 16)
         if self.inNamespace:
             raise Exception("OVS kernel switch does not work in a namespace")
-        self.forward(controllers, self.failMode, self.protocols)
+        tree = ["stp_enable"] if self.stp and self.failMode == "standalone" else []
+        self.forward(controllers, self.failMode, self.protocols, spanning_tree=tree)
 
     def bridgeOpts(self) -> str:
         """Return our settings as columns of ``ovs-vsctl set bridge``, for classes that start by that program."""
@@ -276,11 +280,13 @@ class UserSwitch(Switch):
 
     def start(self, controllers: Sequence[Controller]) -> None:
         """Start forwarding, with the first of `controllers` that answers."""
-        log = Path("/tmp") / f"{self.name}-ofp.log"
-        # It may be there already, of another user.
-        with suppress(OSError):
-            log.unlink()
+        log = new_log(f"{self.name}-ofp.log")
         self.forward(controllers, "secure", "OpenFlow10,OpenFlow13", in_turn=True, log=log)
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """End forwarding, and the log; with `deleteIntfs` delete the interfaces."""
+        super().stop(deleteIntfs)
+        end_log(f"{self.name}-ofp.log")
 
     def connected(self) -> bool:
         """Return whether a controller has joined."""
