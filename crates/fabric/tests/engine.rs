@@ -380,7 +380,7 @@ fn a_redundant_path_takes_over_when_a_link_goes_down() {
     bench.join(right, b[2], &config);
     bench.send(Time::ZERO, right, frame(2, 0, 60));
     bench.send(Time::from_ns(1_000_000), left, frame(1, 2, 60));
-    let down = || DirectionChange { config: None, up: Some(false) };
+    let down = || DirectionChange { up: Some(false), ..DirectionChange::default() };
     bench.fabric.change_at(Time::from_ns(2_000_000), vec![(a[0], down()), (b[0], down())]).unwrap();
     bench.send(Time::from_ns(3_000_000), left, frame(1, 2, 60));
     bench.finish(Time::from_ns(1_000_000_000));
@@ -402,7 +402,7 @@ fn what_was_learnt_over_the_old_tree_is_forgotten_with_it() {
     }
     // The third switch learns that the second host is behind the first switch, which will reach it by the third only.
     bench.send(Time::ZERO, hosts[1], frame(2, 0, 60));
-    let down = || DirectionChange { config: None, up: Some(false) };
+    let down = || DirectionChange { up: Some(false), ..DirectionChange::default() };
     let ends = vec![(switches[0][0], down()), (switches[1][0], down())];
     bench.fabric.change_at(Time::from_ns(1_000_000), ends).unwrap();
     bench.send(Time::from_ns(2_000_000), hosts[0], frame(1, 2, 60));
@@ -417,9 +417,12 @@ fn a_link_that_goes_down_loses_what_is_on_it_and_tells_the_hosts() {
     bench.join(a, b, &link("1 Gbit", "10 ms"));
     bench.send(Time::ZERO, a, frame(1, 2, 1000));
     bench.fabric.advance(Time::from_ns(5_000_000), &mut bench.hosts);
-    bench.fabric.change(a, DirectionChange { config: None, up: Some(false) }, &mut bench.hosts).unwrap();
+    bench
+        .fabric
+        .change(a, DirectionChange { up: Some(false), ..DirectionChange::default() }, &mut bench.hosts)
+        .unwrap();
     bench.send(Time::from_ns(6_000_000), a, frame(1, 2, 1000));
-    bench.fabric.change(a, DirectionChange { config: None, up: Some(true) }, &mut bench.hosts).unwrap();
+    bench.fabric.change(a, DirectionChange { up: Some(true), ..DirectionChange::default() }, &mut bench.hosts).unwrap();
     bench.send(Time::from_ns(7_000_000), a, frame(1, 2, 1001));
     bench.finish(Time::from_ns(1_000_000_000));
     assert_eq!(bench.hosts.arrived.len(), 1);
@@ -433,7 +436,7 @@ fn a_change_of_rate_spares_the_frame_whose_first_bit_has_left() {
     let mut bench = Bench::new(1);
     let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
     bench.join(a, b, &link("10 Mbit", "0 s"));
-    let faster = DirectionChange { config: Some(link("100 Mbit", "0 s")), up: None };
+    let faster = DirectionChange { config: Some(link("100 Mbit", "0 s")), ..DirectionChange::default() };
     bench.fabric.change_at(Time::from_ns(500_000), vec![(a, faster)]).unwrap();
     bench.send(Time::ZERO, a, frame(1, 2, 1226));
     bench.send(Time::ZERO, a, frame(1, 2, 1226));
@@ -454,6 +457,27 @@ fn frames_longer_than_the_mtu_are_counted_and_dropped() {
     bench.finish(Time::from_ns(1_000_000_000));
     assert_eq!(bench.hosts.arrived.len(), 1);
     assert_eq!(bench.fabric.counters(a).sent.dropped_oversize, 1);
+}
+
+#[test]
+fn a_line_goes_by_the_mtu_that_it_is_given_while_it_runs() {
+    let mut bench = Bench::new(1);
+    let (a, b) = (bench.host("h1-eth0"), bench.host("h2-eth0"));
+    let config = link("1 Gbit", "0 s");
+    bench.fabric.join((a, config.clone(), None), (b, config, None), 1500).unwrap();
+    let at = |ms: u64| Time::from_ns(ms * 1_000_000);
+    let mtu = |mtu: u64| DirectionChange { mtu: Some(mtu), ..DirectionChange::default() };
+    bench.fabric.change_at(at(1), vec![(a, mtu(9000))]).unwrap();
+    bench.fabric.change_at(at(3), vec![(a, mtu(1400))]).unwrap();
+    bench.send(at(2), a, frame(1, 2, 9014));
+    bench.send(at(2), a, frame(1, 2, 9023));
+    bench.send(at(4), a, frame(1, 2, 1422));
+    bench.send(at(4), a, frame(1, 2, 1423));
+    bench.finish(at(1000));
+    let lengths: Vec<_> = bench.hosts.arrived.iter().map(|(_, _, frame)| frame.length()).collect();
+    assert_eq!(lengths, [9014, 1422]);
+    assert_eq!(bench.fabric.counters(a).sent.dropped_oversize, 2);
+    assert_eq!(bench.fabric.counters(b).sent.dropped_oversize, 0);
 }
 
 #[test]

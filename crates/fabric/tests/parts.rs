@@ -140,7 +140,7 @@ impl Net {
         let (a, b) = self.trunks[trunk];
         for (fabric, hosts) in &mut self.fabrics {
             for port in [a, b] {
-                fabric.change(port, DirectionChange { config: None, up: Some(up) }, hosts).unwrap();
+                fabric.change(port, DirectionChange { up: Some(up), ..DirectionChange::default() }, hosts).unwrap();
             }
         }
     }

@@ -230,7 +230,7 @@ fn a_link_that_goes_down_loses_each_frame_once() {
     let mut bench = Bench::plain(GRE);
     bench.send((0..5).map(|_| frame(1514)));
     bench.fabric.advance(Time::from_ns(150_000), &mut bench.hosts);
-    let down = DirectionChange { config: None, up: Some(false) };
+    let down = DirectionChange { up: Some(false), ..DirectionChange::default() };
     bench.fabric.change(bench.from, down, &mut bench.hosts).unwrap();
     bench.finish();
     // The first has left and is on its way, the second on the serialiser; the other three are in the interface still.
@@ -241,7 +241,10 @@ fn a_link_that_goes_down_loses_each_frame_once() {
 fn a_change_of_the_rate_leaves_the_tunnel_as_it_is() {
     let mut bench = Bench::plain(GRE);
     let faster = DirectionConfig { rate_bps: Some("1 Gbit".parse().unwrap()), ..DirectionConfig::default() };
-    bench.fabric.change(bench.from, DirectionChange { config: Some(faster), up: None }, &mut bench.hosts).unwrap();
+    bench
+        .fabric
+        .change(bench.from, DirectionChange { config: Some(faster), ..DirectionChange::default() }, &mut bench.hosts)
+        .unwrap();
     bench.send([frame(1514)]);
     bench.finish();
     assert_eq!(bench.hosts.arrived[0].0.as_ps(), ps(1_301) - 2_000);

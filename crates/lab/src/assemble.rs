@@ -145,7 +145,7 @@ fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> boo
             .join((a, forth, a_queue), (b, back, b_queue), u64::from(link.mtu))
             .map_err(|error| LabError::new(ErrorName::BadLink, error.to_string(), ""))?;
         if !link.up {
-            let down = || DirectionChange { config: None, up: Some(false) };
+            let down = || DirectionChange { up: Some(false), ..DirectionChange::default() };
             assembly
                 .fabric
                 .change_at(Time::ZERO, vec![(a, down()), (b, down())])

@@ -10,6 +10,7 @@ use twinnet_units::{Duration, Time};
 
 use super::assemble::{check_queue, RunningNetwork};
 use super::error::{ErrorName, LabError};
+use super::network::check_mtu;
 use super::protocol::{
     Answer, DirectionRow, Follow, FollowedFrame, FollowedOutput, LearntRow, LinkCounters, LinkName, LinkRow, LinkSet,
     LinkWay, PortName, PortRow, QueuesSet, Reply, Request, SamplesStart, SamplesTold, Schedule,
@@ -238,7 +239,14 @@ fn link_changes(at: &RunningNetwork, asked: &LinkSet) -> Result<Vec<(PortId, Dir
         let (before, _) = at.fabric.direction_config(port).ok_or_else(|| refuse("the port has no link".into()))?;
         let config = asked.set.applied_to(before);
         config.impair.validate().map_err(|error| refuse(error.to_string()))?;
-        Ok((port, DirectionChange { config: Some(config), up: asked.set.up }))
+        if let Some(mtu) = asked.set.mtu {
+            check_mtu(mtu).map_err(refuse)?;
+            if let Some(tunnel) = &config.tunnel {
+                tunnel.check(mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
+            }
+        }
+        let mtu = asked.set.mtu.map(u64::from);
+        Ok((port, DirectionChange { config: Some(config), up: asked.set.up, mtu }))
     };
     ports.into_iter().map(change).collect()
 }

@@ -350,7 +350,7 @@ class LabRequests(AnsweringLab):
         `a`: The node at one end.
         `b`: The node at the other end.
         `direction`: The directions that are meant; null: both.
-        `set`: Any fields of a direction, and `up`. What is not named stays as it is.
+        `set`: Any fields of a direction, `up` and `mtu`. What is not named stays as it is.
         """
         self.answer("link.set", _given(set=set, link=link, a=a, b=b, direction=direction))
 

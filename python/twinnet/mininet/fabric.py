@@ -22,6 +22,7 @@ from twinnet.mininet.advice import Advice
 from twinnet.mininet.bare_ports import BarePort, VirtualPort
 from twinnet.mininet.fabric_plan import Line, Plan, SwitchPlan
 from twinnet.mininet.fabric_process import FabricProcess
+from twinnet.mininet.interface_watch import InterfaceState, InterfaceWatch
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 
@@ -35,6 +36,8 @@ __all__ = ["FABRIC", "Fabric", "Wire"]
 
 _SOON_S = 0.05
 """A change that no command waits for takes effect after so long, so that several are made together."""
+_LONGEST_MTU = 65_535
+"""Of the inner ends of wires: their lines go by the MTUs of the hosts' interfaces."""
 _JOINING_S = 5.0
 """Switches whose controllers answer have so long to agree with them, once: a controller may stay silent."""
 
@@ -88,6 +91,8 @@ class Fabric:
         self._owner = os.getpid()
         self._wires_made = 0
         self._hidden: int | None = None
+        self._watch = InterfaceWatch(self._hear)
+        self._seen: dict[str, InterfaceState] = {}
         self.records: list[FidelityRecord] = []
         self.line_counts: dict[tuple[str, str], Counter[str]] = {}
 
@@ -203,7 +208,7 @@ class Fabric:
             inner.append(f"wire{self._wires_made}")
             process = node.pid if node.inNamespace else None
             try:
-                rtnetlink.create_pair(name, inner[-1], address, None, process, hidden)
+                rtnetlink.create_pair(name, inner[-1], address, None, process, hidden, mtu2=_LONGEST_MTU)
             except OSError as refused:
                 raise Exception(f"Error creating interface {name}: {refused.strerror} ") from None
             with in_network_of(hidden):
@@ -267,7 +272,7 @@ class Fabric:
             if self._process is not None and not self._changed:
                 self._process.shape(self._plan(), intf)
 
-    def taken(self, intf: Intf, up: bool) -> None:
+    def taken(self, intf: Intf | BarePort, up: bool) -> None:
         """An interface was taken up or down: between switches of the fabric its link follows."""
         with self._lock:
             if (intf.name not in self._state.down) == up:
@@ -276,10 +281,40 @@ class Fabric:
             if self._process is not None and not self._changed:
                 self._process.take(self._plan(), intf)
 
+    def follow_interfaces(self) -> None:
+        """Have lines follow the MTUs of their interfaces, and links between switches whether these are up, as any
+        command has set them."""
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            if not self._watch.read():
+                return
+            before, self._seen = self._seen, self._states()
+            for name, state in self._seen.items():
+                if name in before and before[name].up != state.up:
+                    self.taken(self.interface(name), state.up)
+            if self._process is not None and not self._changed:
+                self._process.follow_mtus(self._plan())
+
+    def _hear(self) -> None:
+        # A fabric that has failed is told where it is asked for something.
+        with contextlib.suppress(TwinnetError):
+            self.follow_interfaces()
+
+    def _states(self) -> dict[str, InterfaceState]:
+        """How the interfaces at the ends of lines stand, by their names."""
+        places = [(plan.process, port.name) for plan in self._state.switches.values() for port in plan.ports.values()]
+        for intf in (end for wire in self._state.wires if hasattr(wire.link, "intf2") for end in wire.link.ends()):
+            places.append((intf.node.pid if intf.node.inNamespace else None, intf.name))
+        self._watch.follow({process for process, _ in places})
+        found = ((name, self._watch.state(process, name)) for process, name in places)
+        return {name: state for name, state in found if state is not None}
+
     def settle(self) -> None:
         """Have all changes take effect: switches have joined the controllers that answer, too."""
         if os.getpid() != self._owner:
             return
+        self.follow_interfaces()
         self._build()
         process = self._process
         if process is not None and not process.await_joined(self._patience_s):
@@ -295,6 +330,8 @@ class Fabric:
             if not self._changed:
                 return
             self._changed = False
+            self._watch.read()
+            self._seen = self._states()
             plan = self._plan()
             flows = self._process.flows() if self._process is not None else {}
             if self._process is not None:
@@ -356,7 +393,8 @@ class Fabric:
         # A link that is being made has its wire before its interfaces; it is part of the fabric from `link_added` on.
         wires = [wire for wire in self._state.wires if wire.link.is_made()]
         lines = [Line(wire.inner, wire.link.ends(), self._hidden or 0) for wire in wires]
-        return Plan(switches, lines, self._state.queues, frozenset(self._state.down))
+        mtus = {name: state.mtu for name, state in self._seen.items()}
+        return Plan(switches, lines, self._state.queues, frozenset(self._state.down), mtus)
 
     def end(self) -> None:
         """End the fabric: no switch forwards any more."""

@@ -19,7 +19,9 @@ __all__ = ["Attached", "BarePort", "Line", "Plan", "SwitchPlan"]
 
 _PROTOCOLS = ("OpenFlow10", "OpenFlow13")
 _USUAL_POLICING_BURST_KBIT = 8000
-_TUNNELLED_MTU = 1500
+_USUAL_MTU = 1500
+_LEAST_MTU, _MOST_MTU = 68, 65_521
+"""What the kernel permits beyond this, no line needs."""
 
 
 @dataclass
@@ -171,12 +173,15 @@ class Plan:
         The queues of ports that are not those of their shaping, by the interfaces' names.
     down
         The names of the interfaces that were taken down.
+    mtus
+        The MTUs of interfaces, by their names; 1500 where none is given.
     """
 
     switches: dict[str, SwitchPlan]
     lines: list[Line]
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     down: frozenset[str] = frozenset()
+    mtus: dict[str, int] = field(default_factory=dict[str, int])
 
     def attached(self) -> list[Attached]:
         """Return the interfaces of the machine that are part of it, in the order of :meth:`spec`."""
@@ -245,6 +250,19 @@ class Plan:
             found.append((second, first, _shaping(second), _shaping(first)))
         found += [(port, None, Shaping(), Shaping()) for _, port in self.tunnels()]
         return found
+
+    def link_mtus(self) -> list[int]:
+        """Return the MTU of each link of :meth:`links`: the least of the interfaces at which the fabric takes frames
+        from the kernel, or has them pass in its place."""
+        found = [self._least_mtu(intf) for _, intf in self._outer()]
+        found += [self._least_mtu(first, second) for (_, first), (_, second) in self._pairs()]
+        found += [self._least_mtu(*line.intfs) for line in self.lines]
+        return found + [_USUAL_MTU for _ in self.tunnels()]
+
+    def _least_mtu(self, *intfs: Intf | BarePort) -> int:
+        # A patch has no interface, and as in Open vSwitch no limit.
+        told = [self.mtus.get(one.name, _USUAL_MTU) for one in intfs if not isinstance(one, VirtualPort)]
+        return max(_LEAST_MTU, min([*told, _MOST_MTU]))
 
     def _policed(self) -> dict[int, dict[str, Any]]:
         """The policers at the ports of switches that other ports of the fabric send to, by the sender's identity."""
@@ -315,7 +333,8 @@ class Plan:
             nodes.append(port.end_of_tunnel(name))
             way = Shaping().direction()
             ends = {"a": {"node": name, "port": 0}, "b": end_of[id(port)]}
-            links.append({**ends, "mtu": _TUNNELLED_MTU, "ab": way, "ba": way})
+            links.append({**ends, "ab": way, "ba": way})
+        links = [link | {"mtu": mtu} for link, mtu in zip(links, self.link_mtus(), strict=True)]
         return {"nodes": nodes, "links": links, "schedule": []}
 
 

@@ -113,6 +113,7 @@ class FabricProcess:
         from twinnet import _core
 
         offered: deque[PendingReply[None]] = deque()
+        links = {link[end]["node"]: link for link in self.spec["links"] for end in "ab"}
         for attached in plan.attached():
             debug(f"*** {self.name}: taking {attached.interface} for {attached.node}\n")
             with in_network_of(attached.process):
@@ -122,6 +123,9 @@ class FabricProcess:
                 except _core.CoreError as error:
                     name, message, remedy = error.args
                     raise LabError(message, remedy, name) from None
+            # It may have been given another since the plan was made.
+            link = links[attached.node]
+            link["mtu"] = min(link["mtu"], mtu)
             given = (packet, watch)
             try:
                 asked = self.lab.interface_offer_later(descriptors=given, node=attached.node, index=index, mtu=mtu)
@@ -142,7 +146,7 @@ class FabricProcess:
         from twinnet.lab.underlays import Underlays
 
         nodes = [node for node in self.spec["nodes"] if node["kind"] == "tunnel"]
-        links = [link for link in self.spec["links"] if "mtu" in link]
+        links = [link for link in self.spec["links"] if link["a"]["node"] in {node["name"] for node in nodes}]
         Underlays.of(nodes, links, lambda refused: warn(f"*** {refused}\n")).attach_to(self.lab)
 
     def _dial(self, switch: SwitchPlan, targets: Sequence[str]) -> None:
@@ -217,12 +221,19 @@ class FabricProcess:
                 place = link[end]
                 self.lab.queues_set(node=place["node"], port=place["port"], queue=shaping.queue or _USUAL_QUEUE)
 
-    def take(self, plan: Plan, intf: Intf) -> None:
+    def take(self, plan: Plan, intf: Intf | BarePort) -> None:
         """Take the link between switches up or down that ends at `intf`, as `plan` has it."""
         for number, link in enumerate(plan.spec({})["links"]):
             ends = plan.links()[number][:2]
             if "up" in link and any(one is intf for one in ends):
                 self.lab.link_set(link=number, set={"up": link["up"]})
+
+    def follow_mtus(self, plan: Plan) -> None:
+        """Have lines carry what their ends' MTUs are by now."""
+        for number, (link, mtu) in enumerate(zip(self.spec["links"], plan.link_mtus(), strict=False)):
+            if link["mtu"] != mtu:
+                self.lab.link_set(link=number, set={"mtu": mtu})
+                link["mtu"] = mtu
 
     def port_row(self, plan: Plan, intf: Intf | BarePort) -> dict[str, Any]:
         """Return the counters of the line that begins at `intf` and of the classes of its queue, in the form of the

@@ -13,7 +13,7 @@ __all__ = ["create_pair", "delete_together", "take_up"]
 
 _RTM_NEWLINK, _RTM_DELLINK, _RTM_SETLINK = 16, 17, 19
 _REQUEST, _ACKNOWLEDGE, _CREATE, _EXCLUSIVE = 0x1, 0x4, 0x400, 0x200
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_PID, _IFLA_GROUP = 1, 3, 18, 19, 27
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_NET_NS_PID, _IFLA_GROUP = 1, 3, 4, 18, 19, 27
 _GONE_GROUP = 0x7E11
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _LINK_HEADER = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, 0, 0, 0)
@@ -25,12 +25,14 @@ def _attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("=HH", len(value) + 4, kind) + value + bytes(-len(value) % 4)
 
 
-def _end(name: str, address: str | None, process: int | None) -> bytes:
+def _end(name: str, address: str | None, process: int | None, mtu: int | None = None) -> bytes:
     said = _attribute(_IFLA_IFNAME, name.encode() + b"\0")
     if address is not None:
         said += _attribute(_IFLA_ADDRESS, bytes.fromhex(address.replace(":", "").replace("-", "")))
     if process is not None:
         said += _attribute(_IFLA_NET_NS_PID, struct.pack("=I", process))
+    if mtu is not None:
+        said += _attribute(_IFLA_MTU, struct.pack("=I", mtu))
     return said
 
 
@@ -41,6 +43,8 @@ def create_pair(
     address2: str | None = None,
     process1: int | None = None,
     process2: int | None = None,
+    *,
+    mtu2: int | None = None,
 ) -> None:
     """Make a pair of virtual Ethernet interfaces.
 
@@ -52,6 +56,8 @@ def create_pair(
         Their hardware addresses; the kernel chooses one where it is ``None``.
     process1, process2
         A process in whose network namespace each is to be; ``None``: in that of the calling thread.
+    mtu2
+        The MTU of the second; ``None``: 1500.
 
     Raises
     ------
@@ -61,7 +67,7 @@ def create_pair(
     for name in (name1, name2):
         if len(name.encode()) > _NAME_BYTES:
             raise OSError(errno.EINVAL, f"the interface name {name!r} is longer than {_NAME_BYTES} bytes")
-    peer = _attribute(_VETH_INFO_PEER, _LINK_HEADER + _end(name2, address2, process2))
+    peer = _attribute(_VETH_INFO_PEER, _LINK_HEADER + _end(name2, address2, process2, mtu2))
     kind = _attribute(_IFLA_INFO_KIND, b"veth\0") + _attribute(_IFLA_INFO_DATA, peer)
     body = _LINK_HEADER + _end(name1, address1, process1) + _attribute(_IFLA_LINKINFO, kind)
     flags = _REQUEST | _ACKNOWLEDGE | _CREATE | _EXCLUSIVE

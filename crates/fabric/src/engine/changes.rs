@@ -16,6 +16,8 @@ pub struct DirectionChange {
     pub config: Option<DirectionConfig>,
     /// Up or down. Going down loses the frames in the queue and on the wire.
     pub up: Option<bool>,
+    /// The longest payload of a frame in bytes, for frames that come to the line from now on; those that wait still go.
+    pub mtu: Option<u64>,
 }
 
 impl Fabric {
@@ -66,6 +68,10 @@ impl Fabric {
                     world.reconfigured(port, line.config());
                 }
             }
+        }
+        if let Some(mtu) = change.mtu {
+            line.set_mtu(mtu);
+            line.set_catch_up(self.catch_up);
         }
         let ends = [port.0, line.to];
         let up = change.up.filter(|up| line.set_up(*up, now));

@@ -22,7 +22,7 @@ use twinnet_packet::Frame;
 use twinnet_units::{impossible, Duration, Rate, Time};
 
 use crate::event::{Class, Event, EventQueue};
-use crate::line::{Arrival, Budget, DirectionConfig, Feed, Line, TWO_TAGS};
+use crate::line::{Arrival, Budget, DirectionConfig, Feed, Line};
 use models::ModelNode;
 use sampling::Sampler;
 use showing::show_train;
@@ -384,8 +384,7 @@ impl Fabric {
                 Feed::Queue(queue.build_for(site).map_err(|source| BuildError::Queue { port: name(), source })?)
             }
         };
-        // An Ethernet header, and room for a stack of two VLAN tags, as switches allow.
-        let mut line = Line::new(to.0, config, feed, impairments, mtu + 14 + TWO_TAGS);
+        let mut line = Line::new(to.0, config, feed, impairments, mtu);
         line.set_catch_up(self.catch_up);
         Ok(line)
     }

@@ -7,7 +7,7 @@ use twinnet_units::{Duration, Time};
 
 use super::deliveries::Deliveries;
 use super::sender::CountDrops;
-use super::{catch_up, DirectionConfig, Effects, Essentials, Feed, Line, Sender, TWO_TAGS};
+use super::{catch_up, longest_frame, DirectionConfig, Effects, Essentials, Feed, Line, Sender, TWO_TAGS};
 
 impl Line {
     /// Lets the line catch up with lateness up to `bound`; `None` derives it from its rate ([`catch_up`]). Without a
@@ -17,6 +17,11 @@ impl Line {
             bound.unwrap_or_else(|| catch_up(rate.serialise(self.config.wire_bytes(self.longest_frame - TWO_TAGS))))
         });
         self.schedule.set_catch_up(derived.unwrap_or(Duration::MAX));
+    }
+
+    /// Takes frames with a payload of up to `mtu` bytes from now on. Frames that wait are on the line already.
+    pub(crate) fn set_mtu(&mut self, mtu: u64) {
+        self.longest_frame = longest_frame(mtu);
     }
 
     /// Has the frames of a train leave one by one, or together for up to [`super::LONGEST_TRAIN`].

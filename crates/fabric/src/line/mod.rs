@@ -141,14 +141,8 @@ impl Leaving {
 }
 
 impl Line {
-    /// A line to the port `to` that carries frames of up to `longest_frame` bytes.
-    pub(crate) fn new(
-        to: u32,
-        config: DirectionConfig,
-        feed: Feed,
-        impairments: Impairments,
-        longest_frame: u64,
-    ) -> Self {
+    /// A line to the port `to` that carries frames with a payload of up to `mtu` bytes.
+    pub(crate) fn new(to: u32, config: DirectionConfig, feed: Feed, impairments: Impairments, mtu: u64) -> Self {
         let mut line = Self {
             to,
             tunnel: config.tunnel.map(|tunnel| Box::new(Entry::new(tunnel))),
@@ -157,7 +151,7 @@ impl Line {
             config,
             up: true,
             singly: false,
-            longest_frame,
+            longest_frame: longest_frame(mtu),
             feed,
             impairments,
             busy_until: Time::ZERO,
@@ -665,7 +659,12 @@ fn of_train(train: &Train) -> Backlog {
 }
 
 /// Room for a stack of two VLAN tags, which switches permit beyond the MTU.
-pub(crate) const TWO_TAGS: u64 = 8;
+const TWO_TAGS: u64 = 8;
+
+/// Length of the longest frame that an MTU permits: an Ethernet header, and room for the tags.
+const fn longest_frame(mtu: u64) -> u64 {
+    mtu + 14 + TWO_TAGS
+}
 
 /// Length of the longest frame of a train, in bytes at the link layer.
 fn longest(frame: &Frame) -> u64 {

@@ -20,7 +20,7 @@ described! {
         b = "b": Option<String>,
         /// The directions that are meant; null: both.
         direction = "direction": Option<LinkWay>,
-        /// Any fields of a direction, and `up`. What is not named stays as it is.
+        /// Any fields of a direction, `up` and `mtu`. What is not named stays as it is.
         set = "set": LinkSettings,
     }
 }
@@ -82,6 +82,9 @@ pub struct LinkSettings {
     /// `true` if it carries anything.
     #[serde(deserialize_with = "given")]
     pub up: Option<bool>,
+    /// Longest payload of a frame in bytes; interfaces of hosts keep theirs.
+    #[serde(deserialize_with = "given")]
+    pub mtu: Option<u32>,
 }
 
 impl LinkSettings {
@@ -89,8 +92,19 @@ impl LinkSettings {
     #[must_use]
     pub fn applied_to(&self, config: &DirectionConfig) -> DirectionConfig {
         let mut changed = config.clone();
-        let Self { rate_bps, delivery_trace, framing, delay_ps, jitter, reorder, loss, duplicate, corrupt, up: _ } =
-            self.clone();
+        let Self {
+            rate_bps,
+            delivery_trace,
+            framing,
+            delay_ps,
+            jitter,
+            reorder,
+            loss,
+            duplicate,
+            corrupt,
+            up: _,
+            mtu: _,
+        } = self.clone();
         let impair = &mut changed.impair;
         set(&mut changed.rate_bps, rate_bps);
         set(&mut changed.delivery_trace, delivery_trace);

@@ -18,6 +18,14 @@ const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
 pub(super) const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
 
+/// Says why a link cannot have this MTU, if it cannot.
+pub fn check_mtu(mtu: u32) -> Result<(), String> {
+    if MTU_RANGE.contains(&mtu) {
+        return Ok(());
+    }
+    Err(format!("the MTU is {mtu}; it can be {} to {}", MTU_RANGE.start(), MTU_RANGE.end()))
+}
+
 impl NetworkSpec {
     /// Checks that the network does not contradict itself.
     ///
@@ -101,14 +109,7 @@ impl NetworkSpec {
             if let Some(tunnel) = &link.tunnel {
                 tunnel.check(link.mtu).map_err(|error| refuse(format!("tunnel: {error}")))?;
             }
-            if !MTU_RANGE.contains(&link.mtu) {
-                return Err(refuse(format!(
-                    "the MTU is {}; it can be {} to {}",
-                    link.mtu,
-                    MTU_RANGE.start(),
-                    MTU_RANGE.end()
-                )));
-            }
+            check_mtu(link.mtu).map_err(refuse)?;
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
                 for (what, probability) in
                     [("duplicate", direction.impair.duplicate), ("corrupt", direction.impair.corrupt)]

@@ -21,7 +21,7 @@ use crate::outside::InterfaceSpec;
 use crate::tunnel_end::TunnelEndSpec;
 
 pub use change::{LinkName, LinkSet, LinkSettings, LinkWay, Schedule};
-pub(super) use check::{check_interface_name, invalid};
+pub(super) use check::{check_interface_name, check_mtu, invalid};
 pub use host::{HostPortSpec, HostSpec, ImageSpec, LimitsSpec, VolumeSpec};
 pub use switch::{Protocol, SwitchPortSpec, SwitchSpec, TlsSpec};
 

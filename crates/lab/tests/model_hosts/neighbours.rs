@@ -80,7 +80,7 @@ fn when_the_link_goes_down_neighbours_are_forgotten() {
     let ports = lab.network.names.links[0];
     for up in [false, true] {
         for port in [ports.0, ports.1] {
-            let change = twinnet_fabric::DirectionChange { config: None, up: Some(up) };
+            let change = twinnet_fabric::DirectionChange { up: Some(up), ..twinnet_fabric::DirectionChange::default() };
             lab.network.fabric.change(port, change, &mut lab.outside).unwrap();
         }
     }

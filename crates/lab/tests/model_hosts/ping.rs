@@ -70,7 +70,7 @@ fn while_the_link_is_down_pings_are_lost_and_afterwards_they_are_not() {
     assert_eq!(lab.flow("h1", 1)["lost"], 3);
     let ports = lab.network.names.links[1];
     for port in [ports.0, ports.1] {
-        let up = twinnet_fabric::DirectionChange { config: None, up: Some(true) };
+        let up = twinnet_fabric::DirectionChange { up: Some(true), ..twinnet_fabric::DirectionChange::default() };
         lab.network.fabric.change(port, up, &mut lab.outside).unwrap();
     }
     lab.start("h1", 2, ping("10.0.0.2", 3, 56));

@@ -589,7 +589,7 @@ impl FabricLoop {
         if let Some((a, b)) = link.filter(|_| follows) {
             real.lowered = !up;
             for end in [a, b] {
-                let change = DirectionChange { config: None, up: Some(up) };
+                let change = DirectionChange { up: Some(up), ..DirectionChange::default() };
                 // A change without a configuration is never refused.
                 let _ = self.network.fabric.change(end, change, &mut self.hosts);
             }
