@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 import twinnet as tn
 from kernels_here import a_kernel_is_here
 from labs_here import can_run_labs
 
 _JUMBO = "ping -c 1 -W 1 -M do -q -s 8972 10.0.0.2"
-_PERMITTED = {
-    "wall": can_run_labs() and shutil.which("ping") is not None,
-    "programs": a_kernel_is_here() and shutil.which("ping") is not None,
-}
+_CLOCKS = [
+    pytest.param(
+        "wall",
+        marks=pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
+    ),
+    pytest.param(
+        "programs",
+        marks=pytest.mark.skipif(not a_kernel_is_here(), reason="there is no kernel for programs on the virtual clock"),
+    ),
+]
 
 
 def _through_two_switches(mtu: int) -> tn.Network:
@@ -28,19 +32,15 @@ def _opened(net: tn.Network, clock: str) -> tn.Lab:
     return net.emulate() if clock == "wall" else net.simulate(hosts="programs", seed=1)
 
 
-@pytest.mark.parametrize("clock", ["wall", "programs"])
+@pytest.mark.parametrize("clock", _CLOCKS)
 def test_a_frame_of_nine_thousand_bytes_passes_two_switches(clock: str) -> None:
-    if not _PERMITTED[clock]:
-        pytest.skip("this machine runs no such labs: see twinnet doctor")
     with _opened(_through_two_switches(9000), clock) as lab:
         assert ", 0% packet loss" in lab["h1"].run(_JUMBO).stdout
         assert sum(port["counters"]["dropped_oversize"] for port in lab.ports()) == 0
 
 
-@pytest.mark.parametrize("clock", ["wall", "programs"])
+@pytest.mark.parametrize("clock", _CLOCKS)
 def test_a_link_with_a_smaller_mtu_drops_and_counts_what_is_too_long(clock: str) -> None:
-    if not _PERMITTED[clock]:
-        pytest.skip("this machine runs no such labs: see twinnet doctor")
     with _opened(_through_two_switches(4000), clock) as lab:
         assert ", 100% packet loss" in lab["h1"].run(_JUMBO).stdout
         dropped = {port["port"]: port["counters"]["dropped_oversize"] for port in lab.ports()}
