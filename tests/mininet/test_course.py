@@ -28,7 +28,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 def test_a_week_finds_what_it_expects(script: Path, tmp_path: Path) -> None:
     for program in NEEDED.get(script.stem, ("iperf",)):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
+            pytest.skip(f"{program} not installed")
     done = twinnet("mininet", str(script), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("as expected:") >= 3, done.stdout
