@@ -203,7 +203,7 @@ def _network_content(specification: StudySpecification, levels: Mapping[str, str
         if switch == _USUAL_SWITCH:
             network["switches"][name] = None
             continue
-        for key in ("vlans", "mirrors"):
+        for key in ("vlans", "mirrors", "spanning_tree"):
             if switch and not switch[key]:
                 del switch[key]
     for node in [*network["hosts"].values(), *network["routers"].values()]:
