@@ -145,6 +145,7 @@ MEANS: dict[str, Means] = {
     "iperf3": Means(r"iperf3.* not installed", _programs("iperf3")),
     "iperf": Means(r"iperf( and wget)? not installed", _programs("iperf")),
     "wget": Means(r"wget not installed", _programs("wget")),
+    "perl": Means(r"perl not installed", _programs("perl")),
     "apache-bench": Means(r"\bab is not installed", _programs("ab")),
     "ethtool": Means(r"ethtool.* not installed", _programs("ethtool")),
     "openssl": Means(r"openssl.* not installed", _programs("openssl")),

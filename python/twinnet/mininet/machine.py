@@ -39,6 +39,7 @@ from twinnet.mininet.kernel import (
     unshare,
 )
 from twinnet.mininet.rtnetlink import take_up
+from twinnet.mininet.tool_clients import TELL_NOTHING_OF_LOCALES
 from twinnet.mininet.tool_doors import RUN_VARIABLE
 from twinnet.mininet.user_mode_nat import UserModeNat
 
@@ -250,7 +251,8 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
     place = programs.FOLDER / "outside"
     with outside.listen(place) as questions, socket.socket(fileno=door) as there:
         socket.send_fds(there, [b"l"], [questions.fileno()])
-    variables = {**os.environ, **environment, MACHINE_VARIABLE: "1", outside.OUTSIDE_VARIABLE: str(place)}
+    variables = {**TELL_NOTHING_OF_LOCALES, **os.environ, **environment}
+    variables |= {MACHINE_VARIABLE: "1", outside.OUTSIDE_VARIABLE: str(place)}
     variables[RUN_VARIABLE] = str(sockets)
     variables["PATH"] = f"{programs.FOLDER}:{variables.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(programs.MODULES), variables.get("PYTHONPATH"))))

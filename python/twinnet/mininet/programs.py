@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twinnet.interpreter import PYTHON
 from twinnet.mininet.kernel import mount
+from twinnet.mininet.tool_clients import client
 
 __all__ = ["FOLDER", "MODULES", "OPEN_VSWITCH", "install"]
 
@@ -86,49 +87,6 @@ echo "ivs-ctl: only show is there; ovs-vsctl changes the switches of scripts" >&
 exit 1
 """
 
-_ASKING = """\
-import glob, json, os, socket, sys
-program, words = os.path.basename(sys.argv[0]), sys.argv[1:]
-if program == "ovs-ofctl" and "add-flows" in words[:-2]:
-    at, path = words.index("add-flows"), words[-1]
-    try:
-        text = sys.stdin.read() if path == "-" else open(path).read()
-    except (OSError, UnicodeDecodeError) as refused:
-        sys.exit(f"ovs-ofctl: {path}: {refused}")
-    words = words[:at] + ["add-flow", words[at + 1]]
-    words += [line for line in text.splitlines() if line.split("#")[0].strip()]
-reply = {"out": "", "err": program + ": no script in this machine has a switch\\n", "status": 1}
-if program == "tc":
-    reply["status"] = -1
-before = ""
-for path in sorted(glob.glob(os.environ["OVS_RUNDIR"] + "/*.vsctl")):
-    sock = socket.socket(socket.AF_UNIX)
-    try:
-        sock.connect(path)
-    except OSError:
-        continue
-    stream = sock.makefile("rwb")
-    stream.write(json.dumps([program, *words]).encode() + b"\\n")
-    stream.flush()
-    reply = json.loads(stream.read())
-    unknown = "no bridge named" in reply["err"] or "no port named" in reply["err"]
-    if sys.argv[-1] in ("show", "list-br"):
-        # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
-        reply["out"] = before + reply["out"] if sys.argv[-1] == "list-br" else max(before, reply["out"], key=len)
-        before = reply["out"]
-    elif reply["status"] >= 0 and not unknown:
-        break
-if reply["status"] == -1:
-    here = os.path.dirname(os.path.abspath(sys.argv[0]))
-    for folder in os.environ["PATH"].split(":"):
-        if folder != here and os.access(folder + "/tc", os.X_OK):
-            os.execv(folder + "/tc", sys.argv)
-    reply = {"out": "", "err": "tc: not installed\\n", "status": 127}
-sys.stdout.write(reply["out"])
-sys.stderr.write(reply["err"])
-sys.exit(reply["status"])
-"""
-
 _PACKAGE = """\
 import sys
 sys.path += {paths!r}
@@ -155,7 +113,7 @@ def install() -> None:
         asking.append("ovs-ofctl")
     for name in asking:
         path = FOLDER / name
-        path.write_text(f"#!{sys.executable} -IS\n{_ASKING}")
+        path.write_text(client())
         path.chmod(0o755)
     ours = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     package = MODULES / "mininet"

@@ -6,7 +6,6 @@ The programs in the machine send their arguments by a socket; clients of OVSDB f
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import threading
@@ -20,6 +19,7 @@ from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.switch_columns import Refused
 from twinnet.mininet.switch_database import SwitchDatabase
+from twinnet.mininet.tool_clients import asked_words, reply_bytes
 from twinnet.mininet.tool_doors import RUN_VARIABLE, bound
 
 if TYPE_CHECKING:
@@ -117,13 +117,13 @@ def serve() -> None:
             # A program that was killed meanwhile, or says nothing, must not keep others waiting for ever.
             sock.settimeout(_PATIENCE_S)
             with suppress(OSError, ValueError), sock, sock.makefile("rwb") as stream:
-                program, *asked = json.loads(stream.readline(_REQUEST_BYTES))
+                program, *asked = asked_words(stream.read(_REQUEST_BYTES))
                 if program == "tc":
                     reply = _line_reply(lines, asked)
                 elif program in DATAPATH_TOOLS:
                     reply = _datapath_reply(tools, program, asked)
                 else:
                     reply = database.reply(asked)
-                stream.write(json.dumps(reply).encode())
+                stream.write(reply_bytes(**reply))
 
     threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()
