@@ -33,6 +33,9 @@ def counters_of(lab: Lab, name: str) -> dict[str, int]:
     return next(port["counters"] for port in lab.ports() if port["port"] == name)
 
 
+@pytest.mark.parametrize(
+    "start", [pytest.param("wall", marks=[wall_clock, pytest.mark.judged]), "virtual"], indirect=True
+)
 def test_a_udp_flow_gets_what_the_fragments_leave_it(start: Start) -> None:
     with start(pair(tn.gre(key=5), mtu=1500)) as lab:
         flow = lab.start(tn.apps.udp("h1", "h2", rate="12 Mbit", payload="1472 B", duration="2 s", interval="500 ms"))

@@ -208,6 +208,26 @@ def test_what_mininet_ignores_is_told_once_and_refused_when_strict(tmp_path: Pat
     assert "use link=TCLink" in refused.stderr
 
 
+def test_words_of_a_shaped_link_that_tc_does_not_read_are_told_as_mininet_tells_them(tmp_path: Path) -> None:
+    script = """
+        import sys
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        net = Mininet(link=TCLink, controller=None)
+        ends = net.addHost("h1"), net.addHost("h2")
+        words = {"jitter": {"jitter": "1ms"}, "delay": {"bw": 10, "delay": "5 ms"}, "bw": {"bw": "11Mbps"}}
+        net.addLink(*ends, **words[sys.argv[1]])
+        print("made")
+        """
+    jitter, delay, bw = (run_script(tmp_path, script, word) for word in ("jitter", "delay", "bw"))
+    assert (jitter.stdout, delay.stdout, bw.stdout) == ("made\n", "made\n", "")
+    assert "jitter='1ms' without delay, which Mininet leaves out; give delay too" in jitter.stderr
+    assert '*** Error: Illegal "latency"\n' in delay.stderr
+    assert bw.stderr.endswith("bw='11Mbps' is no number of Mbit/s (write bw=11 for 11 Mbit/s)\n")
+    for word in ("jitter", "delay"):
+        assert twinnet("mininet", "--strict", str(tmp_path / "script.py"), word, folder=tmp_path).returncode == 1
+
+
 def test_a_script_that_raises_ends_with_its_own_traceback_and_one_that_exits_with_its_status(tmp_path: Path) -> None:
     raised = run_script(tmp_path, "from mininet.net import Mininet\n\ndef fail():\n    raise KeyError('a')\n\nfail()\n")
     assert raised.returncode == 1
