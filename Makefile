@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help prerequisites demo test test-build test-rust test-python test-alone test-wall test-long test-all test-record check lint lint-rust lint-python prose format bench bench-gate validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
+.PHONY: help prerequisites demo test test-build test-rust test-python test-alone test-wall test-long test-cases test-all test-record check lint lint-rust lint-python prose format bench bench-gate validate validate-check docs wheel sdist conformance-wheel kernel-wheel clean
 
 help:
 	@echo "make demo    answer a question in virtual time, then with real programs on this machine"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-alone those of them that run one by one, after the others"
 	@echo "make test-wall the tests that judge time: they want a quiet machine, and skip where it is not"
 	@echo "make test-long the tests that take five seconds or more"
+	@echo "make test-cases the tests of properties, with new cases"
 	@echo "make test-all all tests"
 	@echo "make test-record those of test-wall and test-long, kept in bench/records/tests.jsonl"
 	@echo "make lint    format, lint, types"
@@ -54,8 +55,14 @@ test: test-rust test-python test-alone
 test-build: prerequisites
 	cargo test --workspace --exclude twinnet-python --quiet --no-run
 
+# The same cases of properties each time; test-cases draws new ones.
 test-rust: prerequisites
+	PROPTEST_RNG_SEED=1 cargo test --workspace --exclude twinnet-python --quiet
+
+# What fails here is printed in its least form: keep it as a test of its own.
+test-cases: $(VENV)/.built
 	cargo test --workspace --exclude twinnet-python --quiet
+	$(PYTEST) $(SIDE_BY_SIDE) --hypothesis-profile=new -m hypothesis tests
 
 test-python: $(VENV)/.built
 	$(PYTEST) $(SIDE_BY_SIDE) -m "not wall and not long and not alone" tests
@@ -70,7 +77,7 @@ test-wall: $(VENV)/.built
 test-long: $(VENV)/.built
 	$(PYTEST) $(SIDE_BY_SIDE) -m "long and not wall" tests
 
-test-all: test test-long test-wall
+test-all: test test-long test-cases test-wall
 
 # Both doors that do not decide in the gate, into bench/records/tests.jsonl and the table of CONTRIBUTING.md.
 test-record: $(VENV)/.built

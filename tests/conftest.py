@@ -11,6 +11,7 @@ import quiet_machine
 import twinnet as tn
 from _pytest.runner import runtestprotocol
 from fake_lab import FakeLab
+from hypothesis import settings
 from kept_result import Result
 from long_tests import named_as_long
 from means import wrongly_skipped
@@ -20,6 +21,11 @@ _TIMES = 3
 _LONG_S = 1500
 """What a test may take that is known to take long."""
 _RESULT = Result()
+
+# The same cases each time, whatever a folder kept of other runs; `make test-cases` draws new ones.
+settings.register_profile("same", derandomize=True, database=None)
+settings.register_profile("new", print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_configure() -> None:

@@ -167,7 +167,8 @@ proptest! {
             line.buffer = buffer;
         }
         pair.run(Duration::from_secs(100));
-        prop_assume!(pair.signals[0].connected && pair.signals[0].failed.is_none() && pair.ends[1].is_some());
+        // Either end may have given up opening, also the one that answers, while the other holds it for open.
+        prop_assume!(pair.signals.iter().all(|told| told.connected && told.failed.is_none()));
         let ended = pair.transfer(0, total, true, Duration::from_secs(24 * 3600));
         prop_assert!(ended.is_some(), "{:?}", pair.end(0).info());
     }
