@@ -48,7 +48,7 @@ nitpick_ignore_regex = [
         r"lab_process\.(connection|pending_reply|requests)|network\.link_settings\.DirectionSettings|"
         r"network\.(network|named_nodes)\.SomeNode|gym\.environment\.(Action|Observation)|"
         r"control\.choice|control\.controller\.Stage|control\.connected_switch\.Sender|policies\.(paths|enforcement)|"
-        r"programs\.transfer|results\.shown|study\.comparison)(\..*)?",
+        r"programs\.transfer|results\.shown|study\.comparison|lab\.guest_options)(\..*)?",
     ),
 ]
 

@@ -95,7 +95,7 @@ class Lab(AnswersToMininet):
     started
         What the lab said when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
         ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``, and of
-        ``guest`` what is not as usual (:class:`~twinnet.lab.guest_options.GuestOptions`).
+        ``guest`` what is not as usual of ``memory``, ``date`` and ``patience``.
     queues_given
         The queues that this process has given to ports while the lab ran, by interface.
     """
