@@ -24,7 +24,7 @@ REPLIES = REQUESTS.with_name("replies.py")
 LATER = ("controller.attach", "controllers.wait", "interface.offer", "links.counters", "now", "ports", "stop", "wait")
 """Requests whose answers somebody waits for beside other things."""
 FIELD_KINDS = {"text": "str", "bool": "bool", "whole number": "int", "picoseconds": "int", "object": "JsonObject",
-               "object of text": "Mapping[str, str]"}  # fmt: skip
+               "object of text": "Mapping[str, str]", "object of whole numbers": "Mapping[str, int]"}  # fmt: skip
 """Types of fields by the words of the reference page."""
 ANSWER_KINDS = {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}
 COLUMNS = 120

@@ -52,6 +52,22 @@ def test_policies_are_tried_on_topologies_of_others(tmp_path: Path) -> None:
         assert refused.returncode == 2 and message in refused.stderr, refused.stderr
 
 
+def test_parallel_edges_of_others_are_merged_or_kept(tmp_path: Path) -> None:
+    (tmp_path / "twice.graphml").write_text(GRAPHML.format(more='<edge source="1" target="0"/>'))
+    shown = ("policy", "show", "basic-cbq", "--network", "twice.graphml", "--at", "all")
+    assert "7 ports of 3 switches" in run(*shown, "--parallel-edges", "merge", folder=tmp_path).stdout
+    assert "9 ports of 3 switches" in run(*shown, "--parallel-edges", "keep", folder=tmp_path).stdout
+    for command in ("graph", "lab"):
+        refused = run(command, "twice.graphml", "--rate", "1 Gbit", folder=tmp_path)
+        assert refused.returncode == 2 and "--parallel-edges merge" in refused.stderr, refused.stderr
+        of_template = run(command, "single:2", "--parallel-edges", "keep", folder=tmp_path)
+        assert of_template.returncode == 2 and "--parallel-edges is for GraphML" in of_template.stderr
+    words = ("twice.graphml", "--rate", "1 Gbit", "--parallel-edges", "keep")
+    assert run("graph", *words, "--format", "dot", folder=tmp_path).stdout.count('"s1" -- "s2"') == 2
+    lab = run("lab", *words, "--clock", "virtual", "-c", "links", folder=tmp_path)
+    assert lab.returncode == 0 and lab.stdout.count("s1-eth") == 3, lab.stdout
+
+
 SLOW = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="rate"/><graph edgedefault="undirected">
 <node id="0"/><node id="1"/><node id="2"/><edge source="0" target="1"><data key="rate">1e7</data></edge>

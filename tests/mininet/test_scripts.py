@@ -228,6 +228,49 @@ def test_words_of_a_shaped_link_that_tc_does_not_read_are_told_as_mininet_tells_
         assert twinnet("mininet", "--strict", str(tmp_path / "script.py"), word, folder=tmp_path).returncode == 1
 
 
+def test_addresses_and_routes_that_ip_refuses_are_told_and_refused_when_strict(tmp_path: Path) -> None:
+    script = """
+        import sys
+        from mininet.net import Mininet
+        settings = {
+            "route": {"defaultRoute": "10.0.0.254"},
+            "mac": {"mac": "00:00:00:00:00:zz"},
+            "group": {"mac": "01:00:00:00:00:01"},
+            "prefix": {"ip": "10.0.0.7/33"},
+            "byte": {"ip": "10.0.0.300/24"},
+            "six": {"ip": "fd00::1/64"},
+            "short": {"ip": "10.7/8", "mac": "00:00:00:00:00:07", "defaultRoute": "dev h1-eth0"},
+        }
+        net = Mininet(controller=None)
+        h1, h2 = net.addHost("h1", **settings[sys.argv[1]]), net.addHost("h2")
+        net.addLink(h1, h2)
+        net.start()
+        if sys.argv[1] == "short":
+            h1.setARP("10.0.0.300", "00:00:00:00:00:01")
+            h1.setHostRoute("10.0.0.300", "h1-eth0")
+        print(h1.cmd("ip -4 -br addr show h1-eth0").split()[2:], h1.IP())
+        net.stop()
+        """
+    told = {
+        "route": "h1 has no default route by 'dev 10.0.0.254' (",
+        "mac": "h1-eth0 does not get the hardware address 00:00:00:00:00:zz (",
+        "group": "h1-eth0 does not get the hardware address 01:00:00:00:00:01 (",
+        "prefix": "h1-eth0 does not get the address 10.0.0.7/33 (/33 is no prefix length of IPv4); write ip=",
+        "byte": "h1-eth0 does not get the address 10.0.0.300/24 (10.0.0.300: Unknown host); write ip=",
+        "six": "write node.cmd('ip addr add fd00::1/64 dev h1-eth0'), for setIP is of IPv4 alone",
+    }
+    for word, expected in told.items():
+        done = run_script(tmp_path, script, word)
+        assert (done.returncode, done.stderr.count(expected)) == (0, 1), (word, done.stderr)
+        strict = twinnet("mininet", "--strict", str(tmp_path / "script.py"), word, folder=tmp_path)
+        assert (strict.returncode, strict.stdout, expected.split(";")[0] in strict.stderr) == (1, "", True), word
+    short = run_script(tmp_path, script, "short")
+    assert short.stdout == "['10.0.0.7/8'] 10.7\n", short.stderr
+    assert "does not get" not in short.stderr and "no default route" not in short.stderr
+    assert "h1 has no entry of 00:00:00:00:00:01 for 10.0.0.300 (" in short.stderr
+    assert "h1 has no route to 10.0.0.300 by h1-eth0 (" in short.stderr
+
+
 def test_a_script_that_raises_ends_with_its_own_traceback_and_one_that_exits_with_its_status(tmp_path: Path) -> None:
     raised = run_script(tmp_path, "from mininet.net import Mininet\n\ndef fail():\n    raise KeyError('a')\n\nfail()\n")
     assert raised.returncode == 1

@@ -105,3 +105,41 @@ def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_script_runs(
 def test_a_script_without_a_network_says_so(tmp_path: Path) -> None:
     assert "the script built no network" in run(tmp_path, "print(1)", "--export", "network.yaml")
     assert not (tmp_path / "network.yaml").exists()
+
+
+def test_what_a_file_cannot_have_is_said_at_its_head_and_the_file_opens(tmp_path: Path) -> None:
+    """`ip rule`, `iptables` and `nft` where it is installed, and a datapath ID that two switches share."""
+    told = run(
+        tmp_path,
+        """
+        import os
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        # As the program prints them where it is installed.
+        with open("iptables-save", "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as program:
+            program.write("#!/bin/sh\\necho '*filter'; echo -A INPUT -p icmp -j DROP\\n")
+        os.environ["PATH"] = os.getcwd() + ":" + os.environ["PATH"]
+        net = Mininet(switch=OVSBridge, controller=None)
+        one, other = net.addSwitch("R1"), net.addSwitch("S1", stp=True)
+        h1, h2 = net.addHost("h1"), net.addHost("h2")
+        net.addLink(h1, one), net.addLink(one, other), net.addLink(other, h2)
+        net.start()
+        h1.cmd("ip rule add from 10.0.0.1 table 100; ip route add default via 10.0.0.2 table 100")
+        h1.cmd("ip -6 addr add fd00::1/64 dev h1-eth0; ip -6 route add default via fd00::2")
+        net.stop()
+        """,
+        "--export",
+        "network.yaml",
+    )
+    head = [line for line in (tmp_path / "network.yaml").read_text().splitlines() if line.startswith("# - ")]
+    assert head == [
+        "# - h1: the rule of routing 'from 10.0.0.1 lookup 100' is left out",
+        "# - h1: the rule of iptables '-A INPUT -p icmp -j DROP' is left out",
+        "# - h2: the rule of iptables '-A INPUT -p icmp -j DROP' is left out",
+        "# - S1 has the datapath ID 0000000000000001 of R1 in the script, here 0000000000000002,"
+        " for a network has each once",
+    ]
+    net = load_network(tmp_path / "network.yaml")
+    assert [(switch.dpid, switch.spanning_tree) for switch in net.switches] == [(1, False), (2, True)]
+    assert ("::/0", "fd00::2") in net.hosts[0].routes
+    assert "not as in the script: h1: the rule of routing" in told

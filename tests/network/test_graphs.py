@@ -68,9 +68,13 @@ def test_a_capacity_that_is_a_word_and_hosts_below_none_are_refused(tmp_path: Pa
         graphs.random_network(5, float("nan"))
 
 
-def test_parallel_edges_are_merged_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_parallel_edges_are_merged_or_kept_where_that_is_asked_for(tmp_path: Path) -> None:
     path = graphml(tmp_path, EDGE.format(0, 1) + EDGE.format(1, 0))
     assert len(graphs.from_graphml(path, hosts_per_switch=0, parallel="merge").links) == 1
+    kept = graphs.from_graphml(path, hosts_per_switch=0, parallel="keep")
+    assert [(link.a.node, link.b.node) for link in kept.links] == [("s1", "s2")] * 2
+    with pytest.raises(BadTopology, match=r"two edges between 0 and 1.*--parallel-edges merge.*'keep'"):
+        graphs.from_graphml(path)
 
 
 def test_what_is_no_graphml_is_a_bad_file(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ pub struct Layer<'a> {
     pub v6: bool,
     /// The source address.
     pub source: Address,
-    /// The destination address.
+    /// The destination address: behind an IPv6 routing header that of the end, for that is whom the source speaks with.
     pub destination: Address,
     /// Protocol of the payload, after extension headers.
     pub protocol: u8,
@@ -216,7 +216,7 @@ fn ipv6(bytes: &[u8]) -> Option<Layer<'_>> {
     let mut layer = Layer {
         v6: true,
         source: packet.source().to_bits(),
-        destination: packet.destination().to_bits(),
+        destination: packet.final_destination().to_bits(),
         protocol: upper.protocol,
         length: total as u32,
         identification: upper.identification,

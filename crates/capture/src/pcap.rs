@@ -24,6 +24,8 @@ pub(crate) struct Pcap {
     /// Bytes of a record's header: Alexey Kuznetsov's form has eight more.
     record_header: usize,
     link: u32,
+    /// Packets whose fraction of a second was a second and more.
+    carried: u64,
 }
 
 impl Pcap {
@@ -41,7 +43,7 @@ impl Pcap {
         if !source.need(FILE_HEADER)? {
             return Err(OpenError::TooShort(source.window().len()));
         }
-        let mut pcap = Self { little_endian, nanoseconds_per_fraction, record_header, link: 0 };
+        let mut pcap = Self { little_endian, nanoseconds_per_fraction, record_header, link: 0, carried: 0 };
         // The upper bits tell of a frame check sequence, not of the link.
         pcap.link = pcap.word(source.window(), field::LINK_TYPE) & 0x03ff_ffff;
         source.consume(FILE_HEADER);
@@ -61,6 +63,15 @@ impl Pcap {
         }
     }
 
+    /// What a reader of numbers must know of the file.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let told = |count| {
+            let packets = if count == 1 { "packet has" } else { "packets have" };
+            format!("{count} {packets} a time stamp whose fraction is a second or more; it is added to the seconds")
+        };
+        (self.carried > 0).then(|| told(self.carried)).into_iter().collect()
+    }
+
     #[inline]
     pub(crate) fn next_packet(&mut self, source: &mut Source) -> io::Result<Found> {
         if !source.need(self.record_header)? {
@@ -74,16 +85,19 @@ impl Pcap {
                 "a packet claims {captured} captured bytes, more than {LONGEST_RECORD}"
             )));
         }
-        if i64::from(fraction) * self.nanoseconds_per_fraction >= 1_000_000_000 {
-            return Ok(Found::Damaged(format!("a time stamp has the fraction {fraction}, a second or more")));
+        let fraction_ns = i64::from(fraction) * self.nanoseconds_per_fraction;
+        // Programs that round write a whole second; two are none's.
+        if fraction_ns >= 2_000_000_000 {
+            return Ok(Found::Damaged(format!("a time stamp has the fraction {fraction}, two seconds or more")));
         }
         let length = captured as usize;
         if !source.need(self.record_header + length)? {
             return Ok(Found::CutOff);
         }
         source.consume(self.record_header + length);
+        self.carried += u64::from(fraction_ns >= 1_000_000_000);
         Ok(Found::Packet {
-            time_ns: Some(i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.nanoseconds_per_fraction),
+            time_ns: Some(i64::from(seconds) * 1_000_000_000 + fraction_ns),
             link: self.link,
             original_length: original.max(captured),
             length,

@@ -191,7 +191,7 @@ impl Reader {
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         match &self.form {
-            Form::Pcap(_) => Vec::new(),
+            Form::Pcap(pcap) => pcap.remarks(),
             Form::Pcapng(pcapng) => pcapng.remarks(),
         }
     }

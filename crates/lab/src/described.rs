@@ -109,6 +109,7 @@ pub(crate) fn type_words(kind: &str) -> String {
         "u32" | "u64" | "usize" | "i32" => "whole number",
         "Time" | "Duration" => "picoseconds",
         "BTreeMap<String,String>" => "object of text",
+        "BTreeMap<String,u32>" => "object of whole numbers",
         "PortName" => "text or whole number",
         "PeerKind" => "`\"controller\"` or `\"tool\"`",
         "LinkWay" => "`\"ab\"`, `\"ba\"` or `\"both\"`",

@@ -9,7 +9,7 @@ use crate::flow_key::{Field, FlowKey};
 /// VLAN tags that are looked into; a third one is left as the EtherType.
 pub(crate) const VLAN_TAGS: usize = 2;
 /// IPv6 extension headers that are walked; a packet with more counts as malformed.
-const EXTENSION_HEADERS: usize = 16;
+pub(crate) const EXTENSION_HEADERS: usize = 16;
 /// The EtherType of a frame that has none (IEEE 802.3 length, no SNAP header), as Open vSwitch shows it.
 pub const ETH_TYPE_NONE: u16 = 0x05ff;
 

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use crate::big_endian::{array, get_u16, get_u32, put_u16, put_u32};
 use crate::checksum;
-use crate::extract::{extension_headers, Extensions};
+use crate::extract::{extension_headers, Extensions, EXTENSION_HEADERS};
 use crate::malformed::{need, Malformed};
 
 mod field {
@@ -95,6 +95,28 @@ impl<T: AsRef<[u8]>> Packet<T> {
     /// The stored part of what follows the header, without the padding of a short frame.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LENGTH..self.end()]
+    }
+
+    /// Returns the destination that the packet has in the end: a routing header with segments left names it last (type
+    /// 0 of RFC 2460), first (type 4, RFC 8754) or alone (type 2, RFC 6275). Other types are not looked into.
+    pub fn final_destination(&self) -> Ipv6Addr {
+        let (mut at, mut next) = (HEADER_LENGTH, self.next_header());
+        let bytes = &self.0.as_ref()[..self.end()];
+        for _ in 0..EXTENSION_HEADERS {
+            let (0 | 43 | 60, Some(&[following, length])) = (next, bytes.get(at..at + 2)) else { break };
+            let length = 8 + usize::from(length) * 8;
+            let Some(header) = bytes.get(at..at + length) else { break };
+            // Type and segments left.
+            if next == 43 && header[3] > 0 && length >= 24 {
+                match header[2] {
+                    0 => return Ipv6Addr::from(array::<16>(header, 8 + (length - 8) / 16 * 16 - 16)),
+                    2 | 4 => return Ipv6Addr::from(array::<16>(header, 8)),
+                    _ => break,
+                }
+            }
+            (at, next) = (at + length, following);
+        }
+        self.destination()
     }
 
     fn end(&self) -> usize {
@@ -224,6 +246,29 @@ mod tests {
         bytes[51] = 9;
         let later = Packet::new_checked(&bytes).unwrap().upper_layer().unwrap();
         assert_eq!((later.later_fragment, later.fragment_offset, later.more_fragments), (true, 8, true));
+    }
+
+    #[test]
+    fn a_routing_header_names_the_final_destination() {
+        let address = |last: u16| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last);
+        let routed = |kind: u8, left: u8, segments: &[u16]| {
+            let mut bytes = vec![0x60, 0, 0, 0, 0, 16 + 16 * segments.len() as u8, 0, 64];
+            bytes.extend([address(1).octets(), address(4).octets()].concat());
+            bytes.extend([43, 0, 1, 4, 0, 0, 0, 0]);
+            bytes.extend([17, 2 * segments.len() as u8, kind, left, 0, 0, 0, 0]);
+            bytes.extend(segments.iter().flat_map(|last| address(*last).octets()));
+            bytes
+        };
+        let destination = |bytes: &[u8]| Packet::new_checked(bytes).unwrap().final_destination();
+        assert_eq!(destination(&routed(0, 2, &[5, 6, 7])), address(7));
+        assert_eq!(destination(&routed(4, 2, &[7, 6, 5])), address(7));
+        assert_eq!(destination(&routed(2, 1, &[7])), address(7));
+        // At its end, of another type, without an address, and cut off.
+        for bytes in
+            [routed(0, 0, &[5, 6, 7]), routed(3, 1, &[7]), routed(0, 1, &[]), routed(0, 2, &[5, 6])[..70].into()]
+        {
+            assert_eq!(destination(&bytes), address(4));
+        }
     }
 
     #[test]

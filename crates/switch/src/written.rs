@@ -28,14 +28,12 @@ type Part = Option<(Form, Arc<[u8]>)>;
 pub(super) struct Written {
     pub(super) matching: Part,
     pub(super) actions: Part,
-    /// OpenFlow 1.0 gives a flow without wildcards the highest priority, whatever was written.
-    pub(super) priority: Option<u16>,
 }
 
 impl Written {
     /// Written in one message.
     pub(super) fn new(matching: (Form, Arc<[u8]>), actions: (Form, Arc<[u8]>)) -> Self {
-        Self { matching: Some(matching), actions: Some(actions), priority: None }
+        Self { matching: Some(matching), actions: Some(actions) }
     }
 
     /// Returns `true` if the flow was written in OpenFlow 1.0, with its own match or Nicira's.

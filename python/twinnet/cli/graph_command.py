@@ -9,11 +9,12 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.shared_options import FILE
+from twinnet.cli.shared_options import FILE, parallel_edges_option
 from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
     from twinnet.drawing.picture import Picture
+    from twinnet.network.graphs import ParallelEdges
 
 __all__ = ["graph"]
 
@@ -31,9 +32,18 @@ _LAB_PREFIX = "lab-"
 )
 @click.option("--rate", help='Line rate of every link of a template, such as "1 Gbit".')
 @click.option("--delay", help='Delay of every link of a template, such as "50 us".')
+@parallel_edges_option
 @click.option("--out", type=FILE, metavar="FILE", help="Write it to this file.")
 @json_option
-def graph(network: str, form: str | None, rate: str | None, delay: str | None, out: Path | None, as_json: bool) -> None:
+def graph(
+    network: str,
+    form: str | None,
+    rate: str | None,
+    delay: str | None,
+    parallel_edges: ParallelEdges | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Draw NETWORK: a template such as tree:2,3, a network file, a study (its name or its file), or a running lab, with
     its links as they are now.
 
@@ -42,7 +52,7 @@ def graph(network: str, form: str | None, rate: str | None, delay: str | None, o
 
     Without --out the picture goes to standard output: twinnet graph tree:2 > tree.svg
     """
-    picture = _picture(network, rate, delay)
+    picture = _picture(network, rate, delay, parallel_edges)
     if out is not None:
         written = picture.save(out, form)
         if as_json:
@@ -57,12 +67,14 @@ def graph(network: str, form: str | None, rate: str | None, delay: str | None, o
         click.echo(text)
 
 
-def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
+def _picture(network: str, rate: str | None, delay: str | None, parallel: ParallelEdges | None) -> Picture:
     from twinnet import lab as lab_module
 
     if network in {info.name for info in lab_module.labs()}:
-        if rate or delay:
-            raise click.UsageError(f"{network} runs with links of its own; leave --rate and --delay out")
+        if rate or delay or parallel:
+            raise click.UsageError(
+                f"{network} runs with links of its own; leave --rate, --delay and --parallel-edges out"
+            )
         from twinnet.drawing.running import picture_of_running
 
         with lab_module.attach(network) as lab:
@@ -73,6 +85,6 @@ def _picture(network: str, rate: str | None, delay: str | None) -> Picture:
     from twinnet.drawing import picture_of
     from twinnet.drawing.positions import positions_beside, read_positions
 
-    described = described_network(network, 1, {"rate": rate, "delay": delay})
+    described = described_network(network, 1, {"rate": rate, "delay": delay}, parallel)
     chosen = read_positions(positions_beside(network)) if Path(network).is_file() else None
     return picture_of(described, chosen=chosen)

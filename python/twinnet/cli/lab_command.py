@@ -12,12 +12,13 @@ import click
 from twinnet.cli import completion
 from twinnet.cli.fabric_threads import fabric_threads_option
 from twinnet.cli.output import json_option
-from twinnet.cli.shared_options import PATH
+from twinnet.cli.shared_options import PATH, parallel_edges_option
 from twinnet.errors import BadValue, TimeLimit, TwinnetError
 from twinnet.units import duration_ps
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.network.graphs import ParallelEdges
     from twinnet.network.network import Network
 
 __all__ = ["lab"]
@@ -29,6 +30,7 @@ __all__ = ["lab"]
 @click.option("--delay", help='Delay of every link, such as "50 us".')
 @click.option("--jitter", help='Jitter of every link, such as "1 ms" or "1 ms normal".')
 @click.option("--loss", help='Loss of every link, such as "1 %".')
+@parallel_edges_option
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all randomness.")
 @click.option("--name", help="Name of the lab, for other terminals; chosen when not given.")
 @click.option(
@@ -85,6 +87,7 @@ __all__ = ["lab"]
 @json_option
 def lab(
     network: str,
+    parallel_edges: ParallelEdges | None,
     seed: int,
     name: str | None,
     interface: str,
@@ -117,7 +120,7 @@ def lab(
     """
     from twinnet.cli import known_neighbours, lab_options, way_out
 
-    described = _described(network, seed, link)
+    described = _described(network, seed, link, parallel_edges)
     if controller is not None or controller_run is not None:
         lab_options.give_controller(described, controller, controller_run)
     if queue is not None:
@@ -162,12 +165,12 @@ def lab(
         return _do_lines(running, network, commands, as_json, live=live)
 
 
-def _described(network: str, seed: int, link: dict[str, str | None]) -> Network:
+def _described(network: str, seed: int, link: dict[str, str | None], parallel: ParallelEdges | None) -> Network:
     from twinnet.cli.network_argument import described_network, network_of_file
     from twinnet.network import templates
 
-    if templates.is_template(network) or any(link.values()):
-        return described_network(network, seed, link)
+    if templates.is_template(network) or any(link.values()) or parallel is not None:
+        return described_network(network, seed, link, parallel)
     return network_of_file(network, seed)
 
 

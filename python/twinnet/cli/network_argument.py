@@ -11,6 +11,7 @@ import click
 from twinnet.errors import BadValue
 
 if TYPE_CHECKING:
+    from twinnet.network.graphs import ParallelEdges
     from twinnet.network.network import Network
 
 __all__ = ["GRAPH_SUFFIX", "described_network", "network_of_file"]
@@ -19,7 +20,9 @@ GRAPH_SUFFIX = ".graphml"
 """Files with the topologies of others, such as those of the Internet Topology Zoo."""
 
 
-def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> Network:
+def described_network(
+    text: str, seed: int, link: Mapping[str, str | None], parallel: ParallelEdges | None = None
+) -> Network:
     """Return the network that `text` means; a study's is the one under the first levels of its factors.
 
     Parameters
@@ -30,14 +33,18 @@ def described_network(text: str, seed: int, link: Mapping[str, str | None]) -> N
         The seed of a template's network.
     link
         Settings of all links of a template or GraphML file; those that are `None` are left out.
+    parallel
+        What becomes of parallel edges of a GraphML file, as for `twinnet.network.graphs.from_graph`; only for those.
     """
     from twinnet.network import templates
 
     given: dict[str, Any] = {name: value for name, value in link.items() if value is not None}
+    if text.endswith(GRAPH_SUFFIX):
+        return _of_graph(text, seed, given, parallel)
+    if parallel is not None:
+        raise click.UsageError("--parallel-edges is for GraphML; a network file says parallel: true at a link")
     if templates.is_template(text):
         return templates.from_text(text, seed, **given)
-    if text.endswith(GRAPH_SUFFIX):
-        return _of_graph(text, seed, given)
     if given:
         options = " ".join(f"--{name}" for name in given)
         raise click.UsageError(f"{options} is for templates and GraphML; a file says it under link_defaults")
@@ -74,7 +81,7 @@ def network_of_file(text: str, seed: int) -> Network:
             f"make its runs with: twinnet run {text}; see its network with: twinnet graph {text}",
         )
     if text.endswith(GRAPH_SUFFIX):
-        return _of_graph(text, seed, {})
+        return _of_graph(text, seed, {}, None)
     if text.endswith(".py"):
         raise BadValue(f"{text} is a Python program, not a network", f"run it with: python {text}")
     refuse_other_format(text)
@@ -87,11 +94,11 @@ def network_of_file(text: str, seed: int) -> Network:
     return load_network(text)
 
 
-def _of_graph(path: str, seed: int, link: Mapping[str, Any]) -> Network:
+def _of_graph(path: str, seed: int, link: Mapping[str, Any], parallel: ParallelEdges | None) -> Network:
     """The network of a GraphML file, with a host at each switch."""
     from twinnet.network.graphs import from_graphml
 
-    return from_graphml(path, 1, seed, parallel="refuse", **link)
+    return from_graphml(path, 1, seed, parallel=parallel or "refuse", **link)
 
 
 def _is_study(path: str) -> bool:

@@ -10,11 +10,12 @@ import click
 
 from twinnet.cli import completion
 from twinnet.cli.output import json_option, print_json
-from twinnet.cli.shared_options import FOLDER
+from twinnet.cli.shared_options import FOLDER, parallel_edges_option
 from twinnet.report.text_table import sentence_columns, table, terminal_columns
 
 if TYPE_CHECKING:
     from twinnet.network import Network
+    from twinnet.network.graphs import ParallelEdges
     from twinnet.policies import CompiledPolicy, Policy
 
 __all__ = ["policy"]
@@ -57,6 +58,7 @@ def list_policies(as_json: bool) -> None:
     metavar="FILE|TEMPLATE",
     help="The network; default: tree:2,2.",
 )
+@parallel_edges_option
 @click.option("--at", "places", multiple=True, metavar="PLACE", help="core (the default), leaf, all, a switch, a port.")
 @click.option("--rate", help="What each scheduler may send; default: its line's rate, 1 Gbit where it has none.")
 @click.option(
@@ -67,6 +69,7 @@ def list_policies(as_json: bool) -> None:
 def show(
     name: str,
     where: str | None,
+    parallel_edges: ParallelEdges | None,
     places: tuple[str, ...],
     rate: str | None,
     assignments: tuple[str, ...],
@@ -83,7 +86,9 @@ def show(
 
     found = find_policy(name, _settings(assignments))
     at = "core" if not places else places[0] if len(places) == 1 else list(places)
-    compiled = compile_policy(_network(where or "tree:2,2"), found, Enforcement(at, rate, without_line=_USUAL_RATE))
+    compiled = compile_policy(
+        _network(where or "tree:2,2", parallel_edges), found, Enforcement(at, rate, without_line=_USUAL_RATE)
+    )
     commands = open_vswitch_commands(compiled) if rules else []
     if as_json:
         print_json(_described(name, found) | _compiled(compiled) | ({"commands": commands} if rules else {}))
@@ -228,10 +233,10 @@ def _amount(amount: str | float | None) -> str:
     return "-" if amount is None else amount if isinstance(amount, str) else f"{amount * 100:.3g} %"
 
 
-def _network(text: str) -> Network:
+def _network(text: str, parallel: ParallelEdges | None) -> Network:
     from twinnet.cli.network_argument import GRAPH_SUFFIX, described_network, network_of_file
     from twinnet.network import templates
 
-    if templates.is_template(text) or text.endswith(GRAPH_SUFFIX):
-        return described_network(text, 1, {"rate": "10 Gbit"})
+    if templates.is_template(text) or text.endswith(GRAPH_SUFFIX) or parallel is not None:
+        return described_network(text, 1, {"rate": "10 Gbit"}, parallel)
     return network_of_file(text, 1)

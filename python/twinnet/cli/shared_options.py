@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["FILE", "FOLDER", "PATH", "run_code_option", "with_invalid_option", "yes_option"]
+__all__ = ["FILE", "FOLDER", "PATH", "parallel_edges_option", "run_code_option", "with_invalid_option", "yes_option"]
 
 PATH: click.Path = click.Path(path_type=Path)
 """A path; like the others, it arrives as a `Path`."""
@@ -39,5 +39,11 @@ run_code_option: _Option = click.option(
     help="Run the Python that others' results bring; read it first. What you ran once needs no such word.",
 )
 """Given to a command that reads results, which may have metrics of their own."""
+parallel_edges_option: _Option = click.option(
+    "--parallel-edges",
+    type=click.Choice(["refuse", "merge", "keep"]),
+    help="Edges of GraphML between the same two nodes: one link (merge), links side by side (keep), or refused.",
+)
+"""Given to a command that takes a network."""
 yes_option: _Option = click.option("--yes", is_flag=True, help="Do not ask before a long study.")
 """Given to a command that makes runs."""

@@ -42,6 +42,7 @@ __all__ = [
     "PortRow",
     "SamplerReply",
     "SamplesTold",
+    "ShownReply",
     "StartedReply",
     "TunnelRow",
 ]
@@ -451,6 +452,15 @@ class SamplesTold(TypedDict):
     """For each port its columns by name."""
     start_ps: int
     """The time when the first began."""
+
+
+class ShownReply(TypedDict):
+    """The answer to `ports.shown`."""
+
+    frames: int
+    """Frames that were written to interfaces."""
+    left_out: int
+    """Frames that were not."""
 
 
 class StartedReply(TypedDict):

@@ -35,6 +35,7 @@ from twinnet.lab_process.replies import (
     PortRow,
     SamplerReply,
     SamplesTold,
+    ShownReply,
     StartedReply,
     TunnelRow,
 )
@@ -443,6 +444,18 @@ class LabRequests(AnsweringLab):
         `capture`: Its number.
         """
         return cast("Captured", self.answer("capture.stop", _given(capture=capture)))
+
+    def ports_show(self, *, ports: Mapping[str, int], descriptors: Sequence[int] = ()) -> None:
+        """Writes what arrives at ports of switches to interfaces of the machine, so that programs see it there.
+        Descriptor: a packet socket, not bound, with `PACKET_VNET_HDR`, in the network namespace of the interfaces.
+
+        `ports`: By the name of a port the index of an interface.
+        """
+        self.answer("ports.show", _given(ports=ports), descriptors)
+
+    def ports_shown(self) -> ShownReply:
+        """Reports how much of what arrived at shown ports was written, and how much was not for want of time."""
+        return cast("ShownReply", self.answer("ports.shown", {}))
 
     def tunnel_attach(self, *, node: str, underlay: str, mtu: int, descriptors: Sequence[int] = ()) -> None:
         """Gives a tunnel's end its socket. Descriptor: the socket.

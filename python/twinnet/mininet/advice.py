@@ -24,6 +24,7 @@ _MEANT = {
     "queue_size": "max_queue_size",
 }
 """Words of other tools, and what they are called here."""
+_IPV4_BITS = 32
 _SHAPING = ("bw", "delay", "jitter", "loss", "max_queue_size")
 
 
@@ -75,6 +76,23 @@ class Advice:
         elif time_ps and str(value).strip()[-1].isdigit():
             said = f"{name}={value!r} has no unit, and tc reads microseconds"
             self.tell(f"bare {name}", said, f"write {name}='{value}ms' if milliseconds are meant")
+
+    def of_refusal(self, without: str, said: str, remedy: str) -> None:
+        """Tell `without` what a script goes on, for a program refused it and `said` so; nothing where it said nothing.
+        Mininet throws these words away."""
+        if said.strip():
+            self.tell(without, f"{without} ({said.strip().splitlines()[0]})", remedy)
+
+    def of_address(self, interface: str, address: str, said: str) -> None:
+        """Tell of an address that ``ifconfig`` refused, as it `said`, or whose prefix length it takes without a word
+        although IPv4 has none such."""
+        length = address.rpartition("/")[2]
+        if not said.strip() and not (length.isdigit() and int(length) <= _IPV4_BITS):
+            said = f"/{length} is no prefix length of IPv4"
+        remedy = "write ip='10.0.0.7/8'"
+        if ":" in address:
+            remedy = f"write node.cmd('ip addr add {address} dev {interface}'), for setIP is of IPv4 alone"
+        self.of_refusal(f"{interface} does not get the address {address}", said, remedy)
 
     def of_loss(self, value: float | None) -> None:
         """Tell of a loss that is none."""

@@ -123,16 +123,22 @@ class Node(Shell):
 
     def setARP(self, ip: str, mac: str) -> str | None:
         """Enter a neighbour's hardware address."""
-        return self.cmd("arp", "-s", ip, mac)
+        said = self.cmd("arp", "-s", ip, mac)
+        FABRIC.advice.of_refusal(f"{self.name} has no entry of {mac} for {ip}", said or "", "see man arp")
+        return said
 
     def setHostRoute(self, ip: str, intf: object) -> str | None:
         """Add a route to the host `ip` by the interface `intf`."""
-        return self.cmd("ip route add", ip, "dev", intf)
+        said = self.cmd("ip route add", ip, "dev", intf)
+        FABRIC.advice.of_refusal(f"{self.name} has no route to {ip} by {intf}", said or "", "see man ip-route")
+        return said
 
     def setDefaultRoute(self, intf: Intf | str | None = None) -> None:
         """Set the default route: an interface, or words of ``ip route`` such as ``via 10.0.0.1``."""
         words = intf if isinstance(intf, str) and " " in intf else f"dev {intf}"
-        self.cmd("ip route del default; ip route add default", words)
+        said = self.cmd("ip route del default 2>/dev/null; ip route add default", words)
+        remedy = "write defaultRoute='via 10.0.0.254', or the name of an interface"
+        FABRIC.advice.of_refusal(f"{self.name} has no default route by {words!r}", said or "", remedy)
 
     def setMAC(self, mac: str, intf: Intf | str | None = None) -> Any:
         """Set the hardware address of an interface."""

@@ -6,6 +6,7 @@ file cannot say is said, line by line, at its head.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -29,7 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportedNetwork"]
 
-_STATE = "ip -j addr; ip -j route; cat /proc/sys/net/ipv4/ip_forward"
+_STATE = (
+    "ip -j addr",
+    "ip -j route",
+    "ip -j -6 route",
+    "cat /proc/sys/net/ipv4/ip_forward",
+    "ip rule; ip -6 rule",
+    "iptables-save; ip6tables-save; iptables-legacy-save; ip6tables-legacy-save",
+    "nft list ruleset",
+)
+_BETWEEN = "\n== of the next ==\n"
+_RULES_OF_LINUX = ("from all lookup local", "from all lookup main", "from all lookup default")
 _LONGEST_NAME = 10
 _PROTOCOLS = ("OpenFlow10", "OpenFlow13")
 _UNITS = {"_bps": format_rate, "_bytes": format_size, "_ps": format_duration}
@@ -51,6 +62,7 @@ class ExportedNetwork:
         self.notes: list[str] = []
         self._names: dict[int, str] = {}
         self._state: dict[int, _HostState] = {}
+        self._dpids: dict[int, str] = {}
         ends = [end for link in net.links for end in link.ends()]
         # The addresses of a host are those of its first link; reversed, so that the first of several stays.
         self._first: dict[int, Intf] = {id(end.node): end for end in reversed(ends)}
@@ -126,6 +138,14 @@ class ExportedNetwork:
     def _add_switch(self, switch: Switch) -> None:
         plan = FABRIC.switch(switch.name)
         dpid = plan.dpid if plan is not None else int(switch.dpid, 16) or 1
+        if dpid in self._dpids:
+            free = next(one for one in itertools.count(1) if one not in self._dpids)
+            note = (
+                f"{switch.name} has the datapath ID {dpid:016x} of {self._dpids[dpid]} in the script, here {free:016x}"
+            )
+            self.notes.append(f"{note}, for a network has each once")
+            dpid = free
+        self._dpids[dpid] = switch.name
         described: dict[str, Any] = {"dpid": f"{dpid:016x}"}
         if plan is not None:
             described["fail_mode"] = plan.fail_mode
@@ -137,6 +157,8 @@ class ExportedNetwork:
             vlans = {number: vlans_of(plan.vlans.get(intf.name, {})) for number, intf in sorted(plan.ports.items())}
             if any(vlans.values()):
                 described["vlans"] = {number: one for number, one in vlans.items() if one is not None}
+            if plan.spanning_tree:
+                described["spanning_tree"] = True
             if plan.mirrors:
                 described["mirrors"] = [{key: value for key, value in one.items() if value} for one in plan.mirrors]
         self.content.setdefault("switches", {})[self._names[id(switch)]] = described
@@ -231,20 +253,33 @@ class _HostState:
             self.notes.append("in the script it has no network namespace of its own")
             self._found = {intf.name: [f"{intf.IP()}/{intf.prefixLen}"] for intf in host.intfList() if intf.IP()}
             return
-        said, _, _ = host.pexec(["sh", "-c", _STATE])
-        addresses, routes, forwarding = said.strip().split("\n")[-3:]
+        asked = f"; printf '{_BETWEEN}'; ".join(f"{{ {commands}; }} 2>/dev/null" for commands in _STATE)
+        said, _, _ = host.pexec(["sh", "-c", asked])
+        addresses, routes, routes6, forwarding, rules, filters, ruleset = said.split(_BETWEEN)
         for row in json.loads(addresses):
             self.macs[row["ifname"]] = row.get("address", "")
             own = [one for one in row["addr_info"] if one["scope"] == "global"]
             self._found[row["ifname"]] = [f"{one['local']}/{one['prefixlen']}" for one in own]
-        for row in json.loads(routes):
-            if "gateway" in row:
-                self.routes.append((row["dst"], row["gateway"]))
-            elif row.get("protocol") != "kernel":
-                self.notes.append(f"the route to {row['dst']} by {row.get('dev')} has no next hop and is left out")
+        for row in [*json.loads(routes or "[]"), *json.loads(routes6 or "[]")]:
+            to, via = row["dst"], row.get("gateway")
+            if via is not None:
+                self.routes.append(("::/0" if to == "default" and ":" in via else to, via))
+            elif row.get("protocol") not in ("kernel", "ra"):
+                self.notes.append(f"the route to {to} by {row.get('dev')} has no next hop and is left out")
+        self._leave_out(rules, filters, ruleset)
         self.forwards = forwarding.strip() == "1" and len(host.intfList()) > 1
         if getattr(host, "privateDirs", None):
             self.notes.append("it has folders of its own in the script")
+
+    def _leave_out(self, rules: str, filters: str, ruleset: str) -> None:
+        """Note what decides over packets here and has no word in a network file: as ``ip rule``, ``iptables-save`` and
+        ``nft list ruleset`` print it."""
+        own = [line.partition(":")[2].strip() for line in rules.splitlines()]
+        self.notes += [f"the rule of routing {rule!r} is left out" for rule in own if rule not in _RULES_OF_LINUX]
+        filtered = [line for line in filters.splitlines() if line.startswith("-A ")]
+        self.notes += [f"the rule of iptables {line!r} is left out" for line in filtered]
+        if ruleset.strip() and not filtered:
+            self.notes.append("its rules of nft are left out")
 
     def addresses(self, intf: Intf) -> list[str]:
         """Return the addresses of an interface, with prefix lengths."""

@@ -77,6 +77,9 @@ class Fabric:
     line_counts
         What lines carried until then, in the counters of the lab protocol, by the interfaces at the sending and the
         receiving end.
+    shown
+        How many frames between switches their interfaces carried until then (``shown``), and how many more there were
+        (``left out``).
     """
 
     def __init__(self) -> None:
@@ -94,6 +97,7 @@ class Fabric:
         self._watch = InterfaceWatch(self._hear)
         self._seen: dict[str, InterfaceState] = {}
         self.records: list[FidelityRecord] = []
+        self.shown: Counter[str] = Counter()
         self.line_counts: dict[tuple[str, str], Counter[str]] = {}
 
     @property
@@ -348,6 +352,7 @@ class Fabric:
             record = process.record()
             if record.handed_over:
                 self.records.append(record)
+            self.shown.update(dict(zip(("shown", "left out"), process.shown(), strict=True)))
             for ends, counters in process.line_counters():
                 self.line_counts.setdefault(ends, Counter()).update(counters)
 

@@ -216,6 +216,11 @@ class Plan:
                 found.append(((owners[id(first)], first), (owners[id(second)], second)))
         return found + self._patches()
 
+    def inner_links(self) -> list[tuple[_Owned, _Owned]]:
+        """Return the links between switches of the fabric whose ends are interfaces: no frame passes them but in the
+        fabric."""
+        return [pair for pair in self._pairs() if not any(isinstance(intf, VirtualPort) for _, intf in pair)]
+
     def _virtual(self) -> list[tuple[SwitchPlan, VirtualPort]]:
         """The ports that have no interface."""
         every = [(plan, plan.ports[number]) for plan in self.switches.values() for number in sorted(plan.ports)]

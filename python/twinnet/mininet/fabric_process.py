@@ -7,6 +7,7 @@ import itertools
 import os
 import queue
 import re
+import socket
 import threading
 import time
 from collections import deque
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["FabricProcess"]
 
 _PATIENCE_S = 5.0
+_SOL_PACKET, _PACKET_VNET_HDR = 263, 15
+"""Of packet(7); the module `socket` has neither."""
 _OFFERED_AT_ONCE = 64
 """The kernel permits so many descriptors on their way, and several times more."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
@@ -84,6 +87,7 @@ class FabricProcess:
             self._offer(plan)
             self.lab.start(network=self.spec, options={"interface": "auto"})
             self._attach_tunnels(plan)
+            self._show(plan)
             outside.promote(self._process.pid)
         except BaseException:
             self._process.end(_PATIENCE_S)
@@ -148,6 +152,28 @@ class FabricProcess:
         nodes = [node for node in self.spec["nodes"] if node["kind"] == "tunnel"]
         links = [link for link in self.spec["links"] if link["a"]["node"] in {node["name"] for node in nodes}]
         Underlays.of(nodes, links, lambda refused: warn(f"*** {refused}\n")).attach_to(self.lab)
+
+    def _show(self, plan: Plan) -> None:
+        """Have the interfaces at links between switches carry a copy of what the lines between them do, for captures
+        and for the kernel's counters: it leaves by the sending end when it has arrived at the other."""
+        ports: dict[int | None, dict[str, str]] = {}
+        for pair in plan.inner_links():
+            for (sender, leaves), (_, arrives) in (pair, pair[::-1]):
+                ports.setdefault(sender.process, {})[arrives.name] = leaves.name
+        for process, interfaces in ports.items():
+            with in_network_of(process), socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as copies:
+                copies.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+                indexes: dict[str, int] = {}
+                for port, interface in interfaces.items():
+                    _keep_silent(interface)
+                    with contextlib.suppress(OSError):
+                        indexes[port] = socket.if_nametoindex(interface)
+                self.lab.ports_show(ports=indexes, descriptors=[copies.fileno()])
+
+    def shown(self) -> tuple[int, int]:
+        """Return how many frames between switches their interfaces have carried, and how many more there were."""
+        told = self.lab.ports_shown()
+        return told["frames"], told["left_out"]
 
     def _dial(self, switch: SwitchPlan, targets: Sequence[str]) -> None:
         """Keep `switch` connected to one of the controllers at `targets`: to the next when one is lost."""

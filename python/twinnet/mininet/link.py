@@ -99,16 +99,23 @@ class Intf:
         """Set the IPv4 address: ``10.0.0.1/8``, or an address and a prefix length."""
         if "/" in ipstr:
             self.ip, self.prefixLen = ipstr.split("/")
-            return self.ifconfig(ipstr, "up")
-        if prefixLen is None:
+            said = self.ifconfig(ipstr, "up")
+        elif prefixLen is None:
             raise Exception(f"No prefix length set for IP address {ipstr}")
-        self.ip, self.prefixLen = ipstr, prefixLen
-        return self.ifconfig(f"{ipstr}/{prefixLen}")
+        else:
+            self.ip, self.prefixLen = ipstr, prefixLen
+            said = self.ifconfig(f"{ipstr}/{prefixLen}")
+        FABRIC.advice.of_address(self.name, f"{self.ip}/{self.prefixLen}", said)
+        return said
 
     def setMAC(self, macstr: str) -> str:
         """Set the hardware address."""
         self.mac = macstr
-        return self.ifconfig("down") + self.ifconfig("hw", "ether", macstr) + self.ifconfig("up")
+        down, said, up = self.ifconfig("down"), self.ifconfig("hw", "ether", macstr), self.ifconfig("up")
+        FABRIC.advice.of_refusal(
+            f"{self.name} does not get the hardware address {macstr}", said, "write mac='00:00:00:00:00:07'"
+        )
+        return down + said + up
 
     def updateIP(self) -> str | None:
         """Read the IPv4 address that the interface has now."""

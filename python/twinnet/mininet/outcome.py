@@ -100,6 +100,11 @@ class Outcome:
         circled = sum(counts["dropped_loop"] for counts in FABRIC.line_counts.values())
         if circled:
             _say(told_of_circles(circled))
+        if FABRIC.shown["left out"]:
+            _say(
+                f"{FABRIC.shown['left out']:,} of {FABRIC.shown.total():,} frames between switches were too many for"
+                " captures and counters of their interfaces; tc -s qdisc show has all"
+            )
         if self._export is not None and not self._described:
             _say(f"{self._export} is not written: the script built no network")
         if self._report is not None:

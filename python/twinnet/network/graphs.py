@@ -20,10 +20,14 @@ from twinnet.units import BitsPerSecond, Duration, Rate
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["LineRule", "from_graph", "from_graphml", "random_network"]
+__all__ = ["LineRule", "ParallelEdges", "from_graph", "from_graphml", "random_network"]
 
 LineRule = Callable[["networkx.Graph[Any]", Any, Any, Mapping[str, Any]], Mapping[str, Any]]
 """Tells the settings of a link from the graph, its two nodes, and the attributes of the edge between them."""
+
+ParallelEdges = Literal["refuse", "merge", "keep"]
+"""What becomes of edges between the same two nodes: they are refused, are one link with what the last of them says, or
+are links side by side."""
 
 _LARGEST_FILE_BYTES = 20_000_000
 _MOST_NODES = 5_000
@@ -39,6 +43,7 @@ def from_graph(
     seed: int = 1,
     line: LineRule | None = None,
     names: Literal["number", "label"] = "number",
+    parallel: ParallelEdges = "refuse",
     **link: Any,
 ) -> Network:
     """Return a network with a switch for each node of `graph`, a link for each edge, and hosts at each switch.
@@ -57,13 +62,17 @@ def from_graph(
     names
         Switches are called ``s1``, ``s2``, ... in the order of the nodes, or by the nodes' labels, shortened to what a
         name may be.
+    parallel
+        What becomes of edges between the same two nodes: ``refuse`` says where they are, ``merge`` makes them one link
+        with what the last of them says, ``keep`` makes links side by side.
     link
         Settings of all links.
 
     Raises
     ------
     BadTopology
-        For a graph with directions, a loop from a node to itself, parallel edges, two equal labels, or too many nodes.
+        For a graph with directions, a loop from a node to itself, parallel edges that are refused, two equal labels, or
+        too many nodes.
     """
     if graph.is_directed():
         raise BadTopology("the graph has directions; links have two", "give graph.to_undirected()")
@@ -75,10 +84,17 @@ def from_graph(
     loop = next((a for a, b in graph.edges() if a == b), None)
     if loop is not None:
         raise BadTopology(f"the graph has an edge from {loop!r} to itself", "remove loops from the graph")
+    if parallel == "merge":
+        import networkx
+
+        graph = networkx.Graph(graph)
     pairs = Counter(frozenset(pair) for pair in graph.edges())
     twice = next((sorted(map(str, pair)) for pair, times in pairs.items() if times > 1), None)
-    if twice is not None:
-        raise BadTopology(f"the graph has two edges between {twice[0]} and {twice[1]}", "merge parallel edges into one")
+    if twice is not None and parallel == "refuse":
+        raise BadTopology(
+            f"the graph has two edges between {twice[0]} and {twice[1]}",
+            "make them one with parallel='merge' (--parallel-edges merge), or two links side by side with 'keep'",
+        )
     called = _switch_names(graph, names)
     net = Network(seed)
     for node in graph.nodes():
@@ -89,7 +105,7 @@ def from_graph(
         settings = dict(link)
         if line is not None:
             settings |= line(graph, a, b, cast("Mapping[str, Any]", given))
-        net.link(called[a], called[b], **settings)
+        net.link(called[a], called[b], **({"parallel": True} if pairs[frozenset((a, b))] > 1 else {}), **settings)
     return net
 
 
@@ -197,7 +213,7 @@ def from_graphml(
     hosts_per_switch: int = 1,
     seed: int = 1,
     rate: Rate | None = None,
-    parallel: Literal["refuse", "merge"] = "refuse",
+    parallel: ParallelEdges = "refuse",
     **link: Any,
 ) -> Network:
     """Return the network of a GraphML file, such as those of the Internet Topology Zoo (Knight and others 2011).
@@ -206,12 +222,10 @@ def from_graphml(
     ----------
     path
         The file; at most 20 MB.
-    hosts_per_switch, seed, link
-        As for :func:`from_graph`.
+    hosts_per_switch, seed, parallel, link
+        As for :func:`from_graph`. A third of the Zoo's files have parallel edges.
     rate
         The rate of links about which the file says none.
-    parallel
-        ``merge`` makes one link of parallel edges, which files of the Zoo have; ``refuse`` says where they are.
 
     Raises
     ------
@@ -221,17 +235,13 @@ def from_graphml(
         As :func:`from_graph`; and for a node that is given twice, or an edge without a capacity when `rate` is not
         given.
     """
-    import networkx
-
     file = Path(path)
     try:
         text = read_given_text(file, _LARGEST_FILE_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file} cannot be read: {reason(error)}", "give the path of a GraphML file") from None
     graph = read_graphml(text, str(file))
-    if parallel == "merge":
-        return from_graph(networkx.Graph(graph), hosts_per_switch, seed, zoo_rule(rate), **link)
-    return from_graph(graph, hosts_per_switch, seed, zoo_rule(rate), **link)
+    return from_graph(graph, hosts_per_switch, seed, zoo_rule(rate), parallel=parallel, **link)
 
 
 def read_graphml(text: str, name: str) -> networkx.MultiGraph[Any]:

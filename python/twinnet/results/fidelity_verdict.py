@@ -209,7 +209,8 @@ _LATE_LINK = Limit(0.01, 0.05)
 
 
 def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
-    """Return what `record` is worth by `limits`: the worst of all that is found, with every reason."""
+    """Return what `record` is worth by `limits`: the worst of all that is found, with every reason; what makes it
+    invalid comes first."""
     if record.clock == "virtual":
         return Verdict("invalid", (_fault(record),)) if record.impossible_states else Verdict("valid", (EXACT,))
     if record.machines:
@@ -232,6 +233,7 @@ def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
     for candidate in ("doubtful", "invalid"):
         if any(state == candidate for state, _ in findings):
             worst = candidate
+    findings.sort(key=lambda finding: finding[0] != "invalid")
     return Verdict(worst, tuple(words for state, words in findings if state != "valid"))
 
 
@@ -241,7 +243,8 @@ def _of_machines(record: FidelityRecord, limits: Thresholds) -> Verdict:
     late = [(_LATE_LINK.state(share), name, share) for name, share in record.late_links.items()]
     states = [*(one.state for one in verdicts.values()), *(state for state, _, _ in late)]
     worst: State = "invalid" if "invalid" in states else "doubtful" if "doubtful" in states else "valid"
-    reasons = [f"on {name}: {reason}" for name, one in verdicts.items() for reason in one.reasons]
+    worst_first = sorted(verdicts.items(), key=lambda one: one[1].state != "invalid")
+    reasons = [f"on {name}: {reason}" for name, one in worst_first for reason in one.reasons]
     reasons += [
         f"the way between the machines of the link {name} took longer than its delay for"
         f" {100 * share:.3g} % of datagrams"

@@ -112,6 +112,20 @@ fn impossible_records_end_the_reading_with_their_place() {
 }
 
 #[test]
+fn a_fraction_of_a_whole_second_is_carried_and_counted_and_one_of_two_is_damage() {
+    let mut bytes = pcap(Order::Little, false, &packets());
+    let (before, _) = read(&bytes);
+    bytes[24 + 4..24 + 8].copy_from_slice(&1_000_000_u32.to_le_bytes());
+    let (found, ending) = read(&bytes);
+    assert_eq!((found.len(), ending), (20, Ending::Whole));
+    assert_eq!(found[0].0.unwrap() - before[0].0.unwrap(), 1_000_000_000);
+    let notes = report(&bytes).unwrap().notes;
+    assert!(notes[0].starts_with("1 packet has a time stamp whose fraction is a second or more"), "{notes:?}");
+    bytes[24 + 4..24 + 8].copy_from_slice(&2_000_000_u32.to_le_bytes());
+    assert!(matches!(read(&bytes).1, Ending::Damaged { packets: 0, .. }));
+}
+
+#[test]
 fn packets_without_time_are_counted_but_not_timed() {
     let order = Order::Little;
     let mut bytes = [write::section(order), write::interface(order, 1, 6, 0)].concat();

@@ -93,6 +93,11 @@ pub trait World {
     /// A frame passed a port under capture: its last bit at `at`.
     fn captured(&mut self, port: PortId, way: Way, frame: &Frame, at: Time);
 
+    /// `frame` has arrived at a port that is shown ([`Fabric::set_shown`]).
+    fn shown(&mut self, port: PortId, frame: &Frame) {
+        let _ = (port, frame);
+    }
+
     /// The link at the host's `port` went up or down.
     fn carrier(&mut self, port: PortId, up: bool);
 
@@ -187,6 +192,7 @@ struct Port {
     node: NodeId,
     number: u32,
     captured: bool,
+    shown: bool,
     /// The frames that a host's card keeps, where it coalesces interrupts.
     kept: Option<Box<coalescing::Kept>>,
     received: u64,
@@ -316,6 +322,7 @@ impl Fabric {
             name: name.to_owned(),
             number,
             captured: false,
+            shown: false,
             looped: 0,
             kept: None,
             without_line: 0,
@@ -467,9 +474,12 @@ impl Fabric {
         let extent = frame.extent(Framing::None);
         at.received += extent.frames;
         at.received_bytes += extent.link_bytes;
-        let node = at.node;
+        let (node, shown) = (at.node, at.shown);
         if at.captured {
             show_train(to, Way::In, &frame, now, self.showing(port), world);
+        }
+        if shown {
+            world.shown(PortId(to), &frame);
         }
         match &mut self.nodes[node.0 as usize] {
             Node::Host | Node::Model(_) if self.ports[to as usize].kept.is_some() => {

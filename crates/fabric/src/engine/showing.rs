@@ -30,6 +30,11 @@ impl Fabric {
         self.ports[port.0 as usize].captured = on;
     }
 
+    /// Has the world see each frame that arrives at `port`, or no longer.
+    pub fn set_shown(&mut self, port: PortId, on: bool) {
+        self.ports[port.0 as usize].shown = on;
+    }
+
     /// Shows the train that has left `port` by now.
     pub(super) fn show_departed(&mut self, port: u32, world: &mut dyn World) {
         if self.departing.get(&port).is_some_and(|(last_bit, _)| *last_bit <= self.now) {

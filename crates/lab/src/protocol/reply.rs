@@ -173,6 +173,14 @@ pub enum Reply {
     /// `capture.stop`.
     #[schemars(title = "Captured")]
     Captured(Captured),
+    /// `ports.shown`.
+    #[schemars(title = "Shown")]
+    Shown {
+        /// Frames that were written to interfaces.
+        frames: u64,
+        /// Frames that were not.
+        left_out: u64,
+    },
     /// `tunnels`.
     #[schemars(title = "Tunnels")]
     Tunnels(Vec<TunnelRow>),

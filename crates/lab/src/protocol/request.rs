@@ -303,6 +303,16 @@ requests! {
     } -> Captured "`{\"frames\": n, \"dropped\": n, \"write_failed\": false, \"failure\": text or null, \"files\": \
         [name, ...]}`";
 
+    /// Writes what arrives at ports of switches to interfaces of the machine, so that programs see it there.
+    /// Descriptor: a packet socket, not bound, with `PACKET_VNET_HDR`, in the network namespace of the interfaces.
+    "ports.show" PortsShow {
+        /// By the name of a port the index of an interface.
+        ports = "ports": BTreeMap<String, u32>,
+    } -> Done "`{}`";
+
+    /// Reports how much of what arrived at shown ports was written, and how much was not for want of time.
+    "ports.shown" PortsShown {} -> Shown "`{\"frames\": n, \"left_out\": n}`";
+
     /// Gives a tunnel's end its socket. Descriptor: the socket.
     "tunnel.attach" TunnelAttach {
         /// The tunnel's end.

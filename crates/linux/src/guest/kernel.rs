@@ -313,36 +313,49 @@ struct Files {
     folder: Folder,
     /// Where its memory is made; it has no name there afterwards.
     memory: Folder,
-    janitor: Child,
-    /// The pipe that the janitor reads.
+    _janitor: Janitor,
+}
+
+/// What removes files whose owner is killed. It is ended before it does when this is dropped.
+struct Janitor {
+    shell: Child,
+    /// The pipe that the shell reads.
     _owner: OwnedFd,
+}
+
+impl Janitor {
+    fn start(paths: [&Path; 2]) -> Result<Self, LabError> {
+        let (read, owner) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|error| not_started("opening a pipe", &error))?;
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", JANITOR, "twinnet"]).args(paths).stdin(read);
+        // What ends the owner's group is not to end it.
+        shell.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let shell = shell.spawn().map_err(|error| not_started("starting what removes its files", &error))?;
+        Ok(Self { shell, _owner: owner })
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
 }
 
 impl Files {
     fn make(memory_bytes: u64) -> Result<Self, LabError> {
-        let make = |all: &Path| {
-            Folder::make_in(all).map_err(|error| {
-                let message = format!("the guest's kernel: making a folder for it in {}: {error}", all.display());
+        let make = |path: PathBuf| {
+            Folder::make(path.clone()).map_err(|error| {
+                let message = format!("the guest's kernel: making the folder {}: {error}", path.display());
                 LabError::new(ErrorName::GuestNotStarted, message, "make room there, or name another folder by TMPDIR")
             })
         };
-        let folder = make(&std::env::temp_dir())?;
-        let memory = make(&memory_folder(memory_bytes)?)?;
-        let (read, owner) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(|error| not_started("opening a pipe", &error))?;
-        let mut janitor = Command::new("/bin/sh");
-        janitor.args(["-c", JANITOR, "twinnet"]).args([&folder.path, &memory.path]).stdin(read);
-        // What ends the owner's group is not to end it.
-        janitor.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let janitor = janitor.spawn().map_err(|error| not_started("starting what removes its files", &error))?;
-        Ok(Self { folder, memory, janitor, _owner: owner })
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = self.janitor.kill();
-        let _ = self.janitor.wait();
+        let (folder, memory) =
+            (Folder::place_in(&std::env::temp_dir()), Folder::place_in(&memory_folder(memory_bytes)?));
+        // Before the folders are there: the owner may be killed at any moment.
+        let janitor = Janitor::start([&folder, &memory])?;
+        Ok(Self { folder: make(folder)?, memory: make(memory)?, _janitor: janitor })
     }
 }
 
@@ -354,16 +367,31 @@ struct Folder {
 }
 
 impl Folder {
-    fn make_in(all: &Path) -> io::Result<Self> {
+    /// A path in `all` that nobody has, without the folders of owners that were killed.
+    fn place_in(all: &Path) -> PathBuf {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         remove_orphans(all);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = all.join(format!("{FOLDER}{}-{number}", std::process::id()));
+            if !path.exists() {
+                return path;
+            }
+        }
+    }
+
+    fn make(path: PathBuf) -> io::Result<Self> {
+        let mut again = false;
+        loop {
             match DirBuilder::new().mode(0o700).create(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                // Who took it for an orphan is about to remove it.
+                Err(error) if again && error.kind() == io::ErrorKind::AlreadyExists => {
+                    std::thread::yield_now();
+                    continue;
+                }
                 made => made?,
             }
+            again = true;
             // Another may take it for an orphan before it is locked: it is gone then, or about to go.
             let lock = match File::open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -518,7 +546,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        let folder = Folder::make_in(&all).expect("a folder of its own");
+                        let folder = Folder::make(Folder::place_in(&all)).expect("a folder of its own");
                         assert!(folder.path.is_dir());
                     }
                 });

@@ -52,6 +52,10 @@ pub fn open(name: &str) -> Result<OpenInterface, LabError> {
     };
     let index = interface_index(name).map_err(|error| unknown(&error))?;
     let packet = open_packet_socket().map_err(|error| refused(name, &error))?;
+    if is_end_of_pair(&packet, name) {
+        // Whoever captures there sees what the fabric sends, too. A pair has no queue that could be full.
+        set_option(&packet, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 0).map_err(|error| refused(name, &error))?;
+    }
     let watch = open_watch().map_err(|error| refused(name, &error))?;
     let hardware = ask(&packet, name, libc::SIOCGIFHWADDR as libc::c_ulong).map_err(|error| unknown(&error))?;
     // SAFETY: the kernel has filled this member of the union.
@@ -105,6 +109,19 @@ fn ask(socket: &OwnedFd, name: &str, what: libc::c_ulong) -> io::Result<libc::if
     // SAFETY: the request is a valid `ifreq` that the kernel reads and fills.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut request) })?;
     Ok(request)
+}
+
+/// Returns `true` if the interface is one end of a pair (veth), by the name of its driver.
+fn is_end_of_pair(socket: &OwnedFd, name: &str) -> bool {
+    const ETHTOOL_GDRVINFO: u32 = 3;
+    // `struct ethtool_drvinfo`: the command, then the driver's name.
+    let mut told = [0_u32; 49];
+    told[0] = ETHTOOL_GDRVINFO;
+    let mut request = interface_request(name);
+    request.ifr_ifru.ifru_data = told.as_mut_ptr().cast();
+    // SAFETY: the request is a valid `ifreq`, and its data has the 196 bytes that the kernel fills.
+    let answer = check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) });
+    answer.is_ok() && told[1].to_ne_bytes() == *b"veth" && told[2].to_ne_bytes()[0] == 0
 }
 
 fn open_watch() -> io::Result<OwnedFd> {

@@ -18,6 +18,7 @@ mod programs;
 pub mod realtime;
 mod requests;
 pub mod scheduling;
+mod shown;
 mod spinning;
 mod traffic;
 mod tunnels;

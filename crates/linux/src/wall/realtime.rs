@@ -37,6 +37,7 @@ use crate::wall::parts::routing::first_number;
 use crate::wall::pauses::Watchfulness;
 use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
+use crate::wall::shown::Shown;
 use crate::wall::spinning::SpinControl;
 use crate::wall::tunnels::Tunnels;
 use crate::wall::wakefulness::Wakefulness;
@@ -90,6 +91,7 @@ pub(crate) struct Hosts {
     pub(crate) inelastic: Inelastic,
     pub(crate) record: FidelityRecord,
     pub(crate) captures: RunningCaptures<Capture>,
+    pub(crate) shown: Shown,
     pub(crate) tunnels: Tunnels,
     /// The ways to other parts of the network.
     pub(crate) crossings: Crossings,
@@ -173,6 +175,10 @@ impl World for Hosts {
                 capture.record(way, frame, at);
             }
         }
+    }
+
+    fn shown(&mut self, port: PortId, frame: &Frame) {
+        self.shown.see(port, frame);
     }
 
     fn cross(&mut self, port: PortId, frame: Box<Frame>, arrival: Time) {
@@ -458,6 +464,7 @@ impl FabricLoop {
                 inelastic,
                 record: FidelityRecord::default(),
                 captures: RunningCaptures::numbered_from(first_number(place.part)),
+                shown: Shown::default(),
                 tunnels: Tunnels::default(),
                 crossings: place.crossings,
             },
@@ -515,6 +522,7 @@ impl FabricLoop {
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
+                self.hosts.shown.flush();
             }
             let wait = self.hosts.crossings.before_sleep(wait, self.clock.now());
             let asleep_until = self.clock.now() + wait;

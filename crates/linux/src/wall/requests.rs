@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 
 use twinnet_lab::capture::CaptureSettings;
-use twinnet_lab::protocol::{Answer, CaptureStart, Reply, Request};
+use twinnet_lab::protocol::{Answer, CaptureStart, PortsShow, Reply, Request};
 use twinnet_lab::requests::{self, missing, port};
 
 use crate::service::{Call, ErrorName, LabError, Responder};
@@ -46,6 +46,11 @@ fn answer(at: &mut FabricLoop, call: Call) {
         }
         Request::Interfaces(_) => {
             Ok(Reply::Interfaces(at.real.values().map(|real| real.row(&at.network.spec)).collect()))
+        }
+        Request::PortsShow(asked) => show_ports(at, &asked, descriptors.pop()),
+        Request::PortsShown(_) => {
+            let (frames, left_out) = at.hosts.shown.counts();
+            Ok(Reply::Shown { frames, left_out })
         }
         Request::TunnelAttach(asked) => at.attach_tunnel(&asked, descriptors.pop()),
         Request::Tunnels(_) => Ok(Reply::Tunnels(at.hosts.tunnels.state())),
@@ -95,6 +100,18 @@ fn forget_counts(at: &FabricLoop, responder: Responder) {
         *before.lock().unwrap_or_else(PoisonError::into_inner) = Counted::of(&watched);
         responder.send(Ok(Reply::Done {}));
     });
+}
+
+fn show_ports(at: &mut FabricLoop, asked: &PortsShow, socket: Option<OwnedFd>) -> Answer {
+    let socket = socket.ok_or_else(|| missing("a descriptor", "a packet socket"))?;
+    let found: Result<Vec<_>, LabError> =
+        asked.ports.iter().map(|(name, index)| Ok((port(&at.network, name)?, *index))).collect();
+    let found = found?;
+    at.hosts.shown.add(found.iter().copied(), socket).map_err(|error| {
+        LabError::new(ErrorName::CaptureFailed, format!("showing ports: {error}"), "see `twinnet doctor`")
+    })?;
+    found.iter().for_each(|(port, _)| at.network.fabric.set_shown(*port, true));
+    Ok(Reply::Done {})
 }
 
 fn start_capture(at: &mut FabricLoop, asked: &CaptureStart, place: Option<OwnedFd>) -> Answer {

@@ -269,7 +269,11 @@ fn told_parts(version: u8, reply: &[u8]) -> FlowBytes {
 fn written_flow(version: u8, message: &[u8]) -> FlowBytes {
     let whole = written_parts(version, message);
     let matching = if version == v13::VERSION { whole.matching.clone() } else { message[8..48].to_vec() };
-    FlowBytes { matching, ..whole }
+    // OpenFlow 1.0, 3.4: a flow without wildcards has the highest priority, whatever was written.
+    let wildcards = u32::from_be_bytes([message[8], message[9], message[10], message[11]]);
+    let exact = version == v10::VERSION && wildcards & v10::Wildcards::ALL.0 == 0;
+    let priority = if exact { vec![0xff; 2] } else { whole.priority };
+    FlowBytes { matching, priority, ..whole }
 }
 
 fn a_flow_reads_back(version: u8, message: &[u8]) -> Result<(), TestCaseError> {

@@ -106,7 +106,7 @@ impl Agent {
                 let message = v10::FlowRemoved {
                     matching: flow.written.matching_in(Form::V10, || write_match_v10(&flow.matching)),
                     cookie: flow.cookie,
-                    priority: flow.written.priority.unwrap_or(flow.priority),
+                    priority: flow.priority,
                     reason: v10::FlowRemovedReason::from_number(reason.number().min(2)),
                     duration_sec,
                     duration_nsec,

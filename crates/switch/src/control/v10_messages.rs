@@ -119,7 +119,7 @@ impl Context<'_> {
                         idle_timeout: change.idle_timeout,
                         hard_timeout: change.hard_timeout,
                         priority: if exact { u16::MAX } else { change.priority },
-                        written: Written { priority: Some(change.priority), ..written },
+                        written,
                         buffer: change.buffer_id,
                         out_port: change.out_port,
                         flags: change.flags,

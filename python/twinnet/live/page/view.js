@@ -41,6 +41,8 @@ export class View {
     this.beside = null;
     /** The samples of the chosen link, where there are some. */
     this.fine = [];
+    /** The verdict that is shown, with all its reasons. */
+    this.told = "";
     this.onChoose = () => {};
     document.title = `${network.lab} – twinnet live`;
     at("lab").textContent = network.lab;
@@ -68,6 +70,11 @@ export class View {
     this.heat = new HeatMap(this.ports, (number) => this.choose(number));
     this.player = new Player((shown) => this.#show(shown), isWhole ? Infinity : undefined);
     at("find").addEventListener("input", () => this.#find(at("find").value.trim()));
+    at("all-reasons").addEventListener("click", () => {
+      const shown = at("other-reasons").hidden;
+      at("other-reasons").hidden = !shown;
+      at("all-reasons").setAttribute("aria-expanded", String(shown));
+    });
     at("full").addEventListener("click", () => at("figure").requestFullscreen());
     at("print").addEventListener("click", () => window.print());
     at("save-data").addEventListener("click", () => this.#saveData());
@@ -179,12 +186,18 @@ export class View {
   }
 
   #verdict({ state, reasons, covers_s: covered }) {
-    const why = reasons.length > 0 ? reasons.join("; ") : "the lab has kept its schedule";
-    const text = `${state}: ${why}`;
     at("verdict").title = `over ${shortText(covered)} s`;
-    if (at("verdict").textContent === text) return;
+    const [worst = "the lab has kept its schedule", ...others] = reasons;
+    const told = [state, worst, ...others].join("\n");
+    if (this.told === told) return;
+    this.told = told;
     at("verdict").className = state;
-    at("verdict").textContent = text;
+    at("state").textContent = state;
+    at("worst").textContent = worst;
+    at("all-reasons").hidden = others.length === 0;
+    at("all-reasons").textContent = `and ${others.length} more`;
+    const rows = others.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
+    at("other-reasons").replaceChildren(...rows);
   }
 
   #ports(ways) {

@@ -83,6 +83,9 @@ fn join_two(before: Reply, reply: Reply, part: usize, places: &Places) -> Answer
             rows.extend(more);
             Reply::Interfaces(rows)
         }
+        (Reply::Shown { frames, left_out }, Reply::Shown { frames: more, left_out: others }) => {
+            Reply::Shown { frames: frames + more, left_out: left_out + others }
+        }
         (Reply::Tunnels(mut rows), Reply::Tunnels(more)) => {
             rows.extend(more);
             Reply::Tunnels(rows)

@@ -97,15 +97,19 @@ impl PartedFabric {
         Ok(Self { loops, places, layout, clock, order: Mutex::default() })
     }
 
-    /// Gives several parts their shares of a request.
-    fn ask_several(&self, asked: Vec<(usize, Request)>, responder: Responder) {
+    /// Gives several parts their shares of a request, each with descriptors of its own.
+    fn ask_several(&self, asked: Vec<(usize, Request)>, descriptors: &[OwnedFd], responder: Responder) {
         let parts: Vec<usize> = asked.iter().map(|(part, _)| *part).collect();
         let begin = self.clock.now() + AHEAD;
         let _in_one_order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         for ((part, request), responder) in asked.into_iter().zip(responders(&parts, &self.places, responder)) {
             self.loops[part].order(match request {
                 Request::SamplesStart(asked) => Order::Sample { asked: *asked, begin, responder },
-                request => Order::Call(Call { request, descriptors: Vec::new(), responder }),
+                request => {
+                    // One that cannot be had again is missed by name.
+                    let descriptors = descriptors.iter().filter_map(|one| one.try_clone().ok()).collect();
+                    Order::Call(Call { request, descriptors, responder })
+                }
             });
         }
     }
@@ -128,7 +132,7 @@ impl Service for PartedFabric {
         }
         match self.places.route(request) {
             Route::One(part, request) => self.loops[part].submit(Call { request, descriptors, responder }),
-            Route::Several(asked) => self.ask_several(asked, responder),
+            Route::Several(asked) => self.ask_several(asked, &descriptors, responder),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use twinnet_fabric::PortId;
-use twinnet_lab::protocol::{AppReports, AppWait, ControllersWait, PortName, Request};
+use twinnet_lab::protocol::{AppReports, AppWait, ControllersWait, PortName, PortsShow, Request};
 use twinnet_lab::Names;
 
 use crate::wall::model_apps::FIRST_MODEL_APP;
@@ -87,6 +87,10 @@ impl Places {
                 Route::One(part, Request::QueuesSet(asked))
             }
             Request::CaptureStart(asked) => Route::One(self.port(&asked.port), Request::CaptureStart(asked)),
+            Request::PortsShow(asked) => {
+                let of = |ports: Vec<_>| Request::PortsShow(Box::new(PortsShow { ports: ports.into_iter().collect() }));
+                self.shared(asked.ports.into_iter().collect(), |(port, _): &(String, u32)| self.port(port), of)
+            }
             Request::CaptureStop(asked) => Route::One(self.capture(asked.capture), Request::CaptureStop(asked)),
             Request::AppStart(asked) => Route::One(self.node(&asked.host), Request::AppStart(asked)),
             Request::AppStop(asked) => Route::One(self.app(asked.app), Request::AppStop(asked)),
@@ -117,6 +121,7 @@ impl Places {
             | Request::SamplesRead(_)
             | Request::SamplesStop(_)
             | Request::Interfaces(_)
+            | Request::PortsShown(_)
             | Request::Tunnels(_)
             | Request::Controllers(_)
             | Request::FidelityReset(_)) => self.all(&other),
