@@ -36,7 +36,7 @@ def test_a_running_lab_is_drawn_as_it_is_now(capsys: pytest.CaptureFixture[str])
         assert [node.note for node in picture.nodes] == ["", "10.0.0.1/8", "10.0.0.2/8"]
         assert "5 Mbit/s" in shown(lab.name, "--format", "mermaid")["picture"]
         assert run(["graph", lab.name, "--rate", "1 Mbit"]) == 2
-        assert "leave --rate and --delay out" in capsys.readouterr().err
+        assert "leave --rate, --delay and --parallel-edges out" in capsys.readouterr().err
 
 
 def test_chosen_places_beside_the_file_of_the_network_are_used(tmp_path: Path) -> None:

@@ -270,13 +270,14 @@ def _(bench: Bench) -> None:
 @case(
     "3.4",
     FLOWS,
-    "a flow without wildcards comes before all others, and is reported with the priority it was sent with",
+    "a flow without wildcards is reported with the priority that it was sent with, or with the highest",
     "1.0",
 )
 def _(bench: Bench) -> None:
     match = bytes(4) + ten.flow_match(in_port=bench.p1, **UDP)[4:]
     bench.obeyed(ten.flow_mod(match, ten.output(bench.p2), priority=5))
-    check(_flows(bench)[0].priority == 5, f"priority {_flows(bench)[0].priority}")
+    # The specification does not say which; Open vSwitch tells the highest.
+    check(_flows(bench)[0].priority in (5, 0xFFFF), f"priority {_flows(bench)[0].priority}")
 
 
 @case("4.6", FLOWS, "a command that does not exist: OFPFMFC_BAD_COMMAND", "1.0")

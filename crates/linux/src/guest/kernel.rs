@@ -347,7 +347,7 @@ impl Files {
     fn make(memory_bytes: u64) -> Result<Self, LabError> {
         let make = |path: PathBuf| {
             Folder::make(path.clone()).map_err(|error| {
-                let message = format!("the guest's kernel: making the folder {}: {error}", path.display());
+                let message = format!("the guest's kernel: making a folder for it, {}: {error}", path.display());
                 LabError::new(ErrorName::GuestNotStarted, message, "make room there, or name another folder by TMPDIR")
             })
         };
