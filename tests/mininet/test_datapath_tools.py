@@ -13,6 +13,7 @@ from mininet_scripts import run_script
 from twinnet.mininet.datapath_tools import DatapathTools
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
+from twinnet.mininet.port_configuration import Change
 from twinnet.mininet.switch_columns import Refused
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
@@ -32,6 +33,12 @@ class Told(Fabric):
 
     def forget_learnt(self, switch: str) -> None:
         self.changes.append(("forgotten", switch))
+
+    def port_configurations(self, switch: str) -> dict[int, int]:
+        return {1: 0x51, 2: 0}
+
+    def configure_port(self, switch: str, number: int, change: Change) -> None:
+        self.changes.append((switch, str(number), f"{change.config:#x}/{change.mask:#x}"))
 
     def flow_lines(self, switch: str) -> list[str]:
         assert switch == "s1"
@@ -114,6 +121,14 @@ def test_flows_and_ports_are_told_as_ovs_ofctl_tells_them(tools: DatapathTools, 
     assert fabric.changes == [("s1", "priority=1,actions=normal"), ("s1", "del", "in_port=1,ip")]
 
 
+def test_ports_are_configured_by_number_or_name_and_told_so(tools: DatapathTools, fabric: Told) -> None:
+    for line in ("s1 1 noflood", "s1 s1-eth2 receive", "s1 2 down"):
+        assert tools.run("ovs-ofctl", ["mod-port", *line.split()]) == ""
+    assert fabric.changes == [("s1", "1", "0x10/0x10"), ("s1", "2", "0x0/0x4"), ("s1", "2", "0x1/0x1")]
+    told = tools.run("ovs-ofctl", ["show", "s1"])
+    assert re.findall("config: +(.*)", told) == ["PORT_DOWN NO_FLOOD NO_PACKET_IN", "0"]
+
+
 def test_queues_of_a_port_are_told_with_their_counts(tools: DatapathTools, fabric: Told) -> None:
     assert tools.run("ovs-appctl", ["qos/show", "s1-eth2"]) == "QoS not configured on s1-eth2\n"
     rates = {"0": {"min_rate_bps": 12_000, "max_rate_bps": 10**7}, "1": {"min_rate_bps": 12_000, "max_rate_bps": 10**6}}
@@ -139,6 +154,9 @@ def test_queues_of_a_port_are_told_with_their_counts(tools: DatapathTools, fabri
         ("ovs-ofctl", "dump-flows s1 ip", "selects by table=N"),
         ("ovs-ofctl", "add-group s1 group_id=1", "install openvswitch-switch"),
         ("ovs-ofctl", "show", "name a switch"),
+        ("ovs-ofctl", "mod-port s1 1 bogus", "unknown mod-port command 'bogus'"),
+        ("ovs-ofctl", "mod-port s1 s1-eth7 flood", "s1: couldn't find port `s1-eth7'"),
+        ("ovs-ofctl", "mod-port s1 1", "takes 3 arguments"),
     ],
 )
 def test_what_is_not_there_is_refused_with_its_name(tools: DatapathTools, program: str, line: str, told: str) -> None:
@@ -208,6 +226,7 @@ def test_scripts_add_flows_where_open_vswitch_is_not_installed(tmp_path: Path, m
         print(s1.dpctl("dump-flows"))
         s1.dpctl("del-flows", "in_port=1")
         print(s1.dpctl("dump-flows").count("actions="), s1.cmd("ovs-ofctl add-flow s1 in_port=x,actions=drop"))
+        print(s1.cmd("ovs-ofctl mod-port s1 s1-eth2 no-flood; ovs-ofctl show s1 | grep config"))
         net.stop()
         """,
     )
@@ -215,6 +234,8 @@ def test_scripts_add_flows_where_open_vswitch_is_not_installed(tmp_path: Path, m
     assert lines[:2] == ["100.0", "0.0"], done.stdout + done.stderr
     assert sum("actions=output:" in line for line in lines) == 2
     assert any(line.startswith("1 ovs-ofctl: ") and "in_port" in line for line in lines), done.stdout
+    configurations = [line.split()[1] for line in lines if "config:" in line]
+    assert configurations == ["0", "NO_FLOOD"], done.stdout
 
 
 @machine

@@ -62,6 +62,30 @@ def test_secure_switches_flood_everywhere_but_where_the_loop_is_broken(tmp_path:
     assert "frames circle" not in done.stderr
 
 
+@pytest.mark.parametrize("protocol", ["OpenFlow10", "OpenFlow13"])
+def test_ports_stay_as_they_were_configured_when_the_network_grows(tmp_path: Path, protocol: str) -> None:
+    done = run_script(
+        tmp_path,
+        f"""
+        from mininet.net import Mininet
+        net = Mininet(controller=None)
+        s1 = net.addSwitch("s1", protocols="{protocol}")
+        for place in (1, 2):
+            net.addLink(net.addHost(f"h{{place}}"), s1)
+        net.start()
+        for word in ("no-receive", "no-forward", "no-packet-in") + ("no-flood",) * ("{protocol}" != "OpenFlow13"):
+            print(s1.cmd("ovs-ofctl -O {protocol} mod-port s1 1", word), end="")
+        link = net.addLink(net.addHost("h3"), s1)
+        s1.attach(link.intf2)
+        print(s1.cmd("ovs-ofctl -O {protocol} show s1 | grep config:"))
+        net.stop()
+        """,
+    )
+    flood = "" if protocol == "OpenFlow13" else " NO_FLOOD"
+    assert f"config:     NO_RECV{flood} NO_FWD NO_PACKET_IN" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.count("config:     0") == 2, done.stdout + done.stderr
+
+
 def test_a_storm_of_secure_switches_leaves_the_script_alive_and_is_told_at_its_end(tmp_path: Path) -> None:
     # A frame has made its 255 hops after some hundredths of a second; the storm lasts as long as the pings, a second.
     pings = '    hosts[0].cmd("ping -c 6 -i 0.2", hosts[1].IP())\n'

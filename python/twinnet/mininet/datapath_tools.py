@@ -13,6 +13,7 @@ from pathlib import Path
 
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
 from twinnet.mininet.switch_columns import Refused
 
 __all__ = ["DATAPATH_TOOLS", "DatapathTools"]
@@ -24,6 +25,19 @@ _VERSION = "2.17.0"
 _LOCAL = 65534
 _Work = Callable[[list[str], dict[str, str]], str]
 _FOLDER_OF_INTERFACES = Path("/sys/class/net")
+_DENIED = {
+    "stp": "NO_STP",
+    "receive": "NO_RECV",
+    "receive-stp": "NO_RECV_STP",
+    "forward": "NO_FWD",
+    "flood": "NO_FLOOD",
+    "packet-in": "NO_PACKET_IN",
+}
+_PORT_CHANGES = {"up": Change(0, 1), "down": Change(1, 1)}
+for _word, _name in _DENIED.items():
+    _bit = CONFIGURATION_BITS[_name]
+    _PORT_CHANGES.update({_word: Change(0, _bit), f"no-{_word}": Change(_bit, _bit), f"no{_word}": Change(_bit, _bit)})
+"""The words of ``ovs-ofctl mod-port`` (``ovs-ofctl(8)``), which also takes ``noflood``."""
 
 
 @dataclass
@@ -64,6 +78,7 @@ class DatapathTools:
                 "del-flows": self._delete_flows,
                 "dump-ports": self._dump_ports,
                 "dump-ports-desc": self._describe_ports,
+                "mod-port": self._modify_port,
             },
         }
         known = every[program]
@@ -160,21 +175,37 @@ class DatapathTools:
     def _show(self, words: list[str], _options: dict[str, str]) -> str:
         plan = self._bridge(words)
         head = f"OFPT_FEATURES_REPLY (xid=0x2): dpid:{plan.dpid:016x}\n"
-        return head + "".join(self._port_description(plan, number) for number in sorted(plan.ports))
+        return head + self._port_descriptions(plan, sorted(plan.ports))
 
     def _describe_ports(self, words: list[str], _options: dict[str, str]) -> str:
         plan = self._bridge(words)
         wanted = [number for number in sorted(plan.ports) if words[1:2] in ([], [str(number)])]
-        said = "".join(self._port_description(plan, number) for number in wanted)
-        return "OFPST_PORT_DESC reply (xid=0x2):\n" + said
+        return "OFPST_PORT_DESC reply (xid=0x2):\n" + self._port_descriptions(plan, wanted)
 
-    def _port_description(self, plan: SwitchPlan, number: int) -> str:
+    def _port_descriptions(self, plan: SwitchPlan, numbers: list[int]) -> str:
+        configurations = self.fabric.port_configurations(plan.name)
+        return "".join(self._port_description(plan, number, configurations.get(number, 0)) for number in numbers)
+
+    def _modify_port(self, words: list[str], _options: dict[str, str]) -> str:
+        plan = self._bridge(words)
+        if len(words) != 3:
+            raise Refused("'mod-port' command takes 3 arguments: a switch, a port and a word such as no-flood")
+        number = next((one for one, port in plan.ports.items() if words[1] in (str(one), port.name)), None)
+        if number is None:
+            raise Refused(f"{plan.name}: couldn't find port `{words[1]}'")
+        if words[2].lower() not in _PORT_CHANGES:
+            raise Refused(f"unknown mod-port command '{words[2]}'; there are {', '.join(_PORT_CHANGES)}")
+        self.fabric.configure_port(plan.name, number, _PORT_CHANGES[words[2].lower()])
+        return ""
+
+    def _port_description(self, plan: SwitchPlan, number: int, config: int) -> str:
         name, address, state = plan.ports[number].name, "00:00:00:00:00:00", "0"
         # A switch in a namespace of its own has its interfaces there.
         with suppress(OSError):
             address = (_FOLDER_OF_INTERFACES / name / "address").read_text().strip()
             state = "0" if (_FOLDER_OF_INTERFACES / name / "carrier").read_text().strip() == "1" else "LINK_DOWN"
-        return f" {number}({name}): addr:{address}\n     config:     0\n     state:      {state}\n"
+        said = configuration_text(config)
+        return f" {number}({name}): addr:{address}\n     config:     {said}\n     state:      {state}\n"
 
     def _dump_ports(self, words: list[str], _options: dict[str, str]) -> str:
         plan = self._bridge(words)

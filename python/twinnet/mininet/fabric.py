@@ -25,6 +25,8 @@ from twinnet.mininet.fabric_process import FabricProcess
 from twinnet.mininet.interface_watch import InterfaceState, InterfaceWatch
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
+from twinnet.mininet.port_configuration import Change, configuration_text
+from twinnet.mininet.switch_columns import Refused
 
 if TYPE_CHECKING:
     from twinnet.lab_process.replies import LearntRow
@@ -338,6 +340,7 @@ class Fabric:
             self._seen = self._states()
             plan = self._plan()
             flows = self._process.flows() if self._process is not None else {}
+            configurations = self._process.configurations() if self._process is not None else {}
             if self._process is not None:
                 self._keep_record(self._process)
                 # Two fabrics at the same interfaces would both forward.
@@ -345,7 +348,7 @@ class Fabric:
                 self._process = None
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")
-                self._process = FabricProcess(plan, flows)
+                self._process = FabricProcess(plan, flows, configurations)
 
     def _keep_record(self, process: FabricProcess) -> None:
         with contextlib.suppress(TwinnetError):
@@ -365,6 +368,21 @@ class Fabric:
         """Have `switch` forget the addresses that it has learnt."""
         if (process := self.process) is not None:
             process.lab.learnt_forget(switch=switch)
+
+    def port_configurations(self, switch: str) -> dict[int, int]:
+        """Return the configurations (``OFPPC_*``) of the ports of `switch`, by their numbers."""
+        process = self.process
+        return process.switch_ports(switch).read() if process is not None else {}
+
+    def configure_port(self, switch: str, number: int, change: Change) -> None:
+        """Change the configuration of a port of `switch`; raises `Refused` for what its versions do not have."""
+        if (process := self.process) is None:
+            return
+        ports = process.switch_ports(switch)
+        if change.mask & ~ports.known:
+            said = configuration_text(change.mask)
+            raise Refused(f"OpenFlow 1.3 has no {said}, and {switch} speaks no other version; give it OpenFlow10")
+        ports.change({number: change})
 
     def flow_lines(self, switch: str) -> list[str]:
         """Return the flows of `switch` with their counters, as ``ovs-ofctl dump-flows`` prints them."""

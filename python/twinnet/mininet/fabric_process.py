@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +22,7 @@ from twinnet.mininet import outside
 from twinnet.mininet.fabric_plan import BarePort, Plan, SwitchPlan
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug, warn
+from twinnet.mininet.port_configuration import Change, SwitchPorts
 from twinnet.mininet.tool_doors import ToolDoors
 
 if TYPE_CHECKING:
@@ -76,9 +77,12 @@ def _note(log: Path, line: str) -> None:
 
 
 class FabricProcess:
-    """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names."""
+    """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names, and their ports with
+    `configurations` (``OFPPC_*``), by the names of switches and interfaces."""
 
-    def __init__(self, plan: Plan, flows: dict[str, list[str]]) -> None:
+    def __init__(
+        self, plan: Plan, flows: dict[str, list[str]], configurations: Mapping[tuple[str, str], int] | None = None
+    ) -> None:
         self.spec: dict[str, Any] = plan.spec(flows)
         self._plan = plan
         self._ended = threading.Event()
@@ -86,6 +90,7 @@ class FabricProcess:
         try:
             self._offer(plan)
             self.lab.start(network=self.spec, options={"interface": "auto"})
+            self._configure_ports(configurations or {})
             self._attach_tunnels(plan)
             self._show(plan)
             outside.promote(self._process.pid)
@@ -228,6 +233,32 @@ class FabricProcess:
                     _COUNTED.sub("", line).strip().replace(" actions=", ",actions=") for line in lines
                 ]
         return found
+
+    def switch_ports(self, switch: str) -> SwitchPorts:
+        """Return the ports of `switch`, whose configuration can be read and changed."""
+        node = next(node for node in self.spec["nodes"] if node["name"] == switch)
+        return SwitchPorts(self.lab, switch, node["protocols"])
+
+    def configurations(self) -> dict[tuple[str, str], int]:
+        """Return the configurations of ports that differ from the usual one, by switch and interface."""
+        found: dict[tuple[str, str], int] = {}
+        for node in self.spec["nodes"]:
+            if node["kind"] == "switch" and node["ports"]:
+                names = {port["number"]: port["name"] for port in node["ports"]}
+                for number, config in self.switch_ports(node["name"]).read().items():
+                    if config and number in names:
+                        found[node["name"], names[number]] = config
+        return found
+
+    def _configure_ports(self, configurations: Mapping[tuple[str, str], int]) -> None:
+        for node in self.spec["nodes"]:
+            wanted = {
+                port["number"]: Change(config, config)
+                for port in node["ports"]
+                if node["kind"] == "switch" and (config := configurations.get((node["name"], port["name"]), 0))
+            }
+            if wanted:
+                self.switch_ports(node["name"]).change(wanted)
 
     def connected(self, switch: str) -> bool:
         """Return whether `switch` has agreed on a version with a controller."""

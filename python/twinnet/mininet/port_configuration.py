@@ -1,0 +1,152 @@
+"""The configuration of switches' ports (``OFPPC_*``), read and changed by OpenFlow as ``ovs-ofctl mod-port`` does."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from twinnet.control.framing import HEADER, Framing
+from twinnet.errors import LabError
+from twinnet.lab_process.requests import LabRequests
+
+__all__ = ["CONFIGURATION_BITS", "Change", "SwitchPorts", "configuration_text"]
+
+CONFIGURATION_BITS = {
+    "PORT_DOWN": 1 << 0,
+    "NO_STP": 1 << 1,
+    "NO_RECV": 1 << 2,
+    "NO_RECV_STP": 1 << 3,
+    "NO_FLOOD": 1 << 4,
+    "NO_FWD": 1 << 5,
+    "NO_PACKET_IN": 1 << 6,
+}
+"""The bits by their names (OpenFlow 1.0.0, section 5.2.1)."""
+_KNOWN = {1: 0x7F, 4: 0x65}
+"""What each version of the wire has of them."""
+_PATIENCE_S = 5.0
+_ERROR = 1
+
+
+@dataclass(frozen=True)
+class _Wire:
+    """Types and layouts of one version: the question for the ports, its answer, and a change of a port."""
+
+    question: int
+    asked: bytes
+    answer: int
+    skipped: int
+    port: struct.Struct
+    mod: int
+    change: struct.Struct
+    barrier: int
+
+
+_WIRES = {
+    1: _Wire(5, b"", 6, 24, struct.Struct("!H6s16sI20x"), 15, struct.Struct("!H6sII4x4x"), 18),
+    4: _Wire(18, struct.pack("!HH4x", 13, 0), 19, 8, struct.Struct("!I4x6s2x16sI28x"), 16,
+             struct.Struct("!I4x6s2xII4x4x"), 20),
+}  # fmt: skip
+"""OpenFlow 1.0.0, sections 5.3.1 and 5.3.3; 1.3, sections 7.3.5.7 and 7.3.4.3."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The bits `mask` of a port are to be those of `config`."""
+
+    config: int
+    mask: int
+
+
+def configuration_text(config: int) -> str:
+    """Return the names of the bits of `config` as ``ovs-ofctl show`` prints them; 0 for none."""
+    return " ".join(name for name, bit in CONFIGURATION_BITS.items() if config & bit) or "0"
+
+
+class SwitchPorts:
+    """The ports of the switch `switch` of a lab, which speaks `protocols`."""
+
+    def __init__(self, lab: LabRequests, switch: str, protocols: Sequence[str]) -> None:
+        self._lab = lab
+        self._switch = switch
+        self._version = 1 if "OpenFlow10" in protocols else 4
+        self._wire = _WIRES[self._version]
+
+    @property
+    def known(self) -> int:
+        """The bits that the switch can be told of: OpenFlow 1.3 has no ``NO_FLOOD``."""
+        return _KNOWN[self._version]
+
+    def read(self) -> dict[int, int]:
+        """Return the configurations of the ports by their numbers."""
+        with _Conversation(self._lab, self._switch, self._version) as talk:
+            return {number: config for number, (_, config) in self._ports(talk).items()}
+
+    def change(self, changes: Mapping[int, Change]) -> None:
+        """Make changes of ports, by their numbers; when this returns, they have taken effect."""
+        with _Conversation(self._lab, self._switch, self._version) as talk:
+            addresses = self._ports(talk)
+            for number, change in changes.items():
+                body = self._wire.change.pack(number, addresses[number][0], change.config, change.mask & self.known)
+                talk.say(self._wire.mod, body)
+            talk.say(self._wire.barrier)
+            talk.hear(self._wire.barrier + 1)
+
+    def _ports(self, talk: _Conversation) -> dict[int, tuple[bytes, int]]:
+        """Address and configuration of each port."""
+        wire = self._wire
+        talk.say(wire.question, wire.asked)
+        found: dict[int, tuple[bytes, int]] = {}
+        more = True
+        while more:
+            body = talk.hear(wire.answer)
+            # A list that is too long for one message comes in several (1.3, 7.3.5).
+            more = wire.asked != b"" and bool(int.from_bytes(body[2:4], "big") & 1)
+            for number, address, _, config in wire.port.iter_unpack(body[wire.skipped :]):
+                found[number] = (address, config)
+        return found
+
+
+class _Conversation:
+    """A connection to a switch, as a tool has one."""
+
+    def __init__(self, lab: LabRequests, switch: str, version: int) -> None:
+        self._switch, self._version = switch, version
+        self._framing = Framing()
+        self._heard: list[bytes] = []
+        self._socket, far = socket.socketpair()
+        self._socket.settimeout(_PATIENCE_S)
+        with far:
+            lab.controller_attach_later(
+                switch=switch, target="unix:port-configuration", peer="tool", descriptors=[far.fileno()]
+            )
+        self.say(0)
+
+    def __enter__(self) -> _Conversation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def say(self, kind: int, body: bytes = b"") -> None:
+        """Send a message of type `kind`."""
+        self._socket.sendall(HEADER.pack(self._version, kind, HEADER.size + len(body), 1) + body)
+
+    def hear(self, wanted: int) -> bytes:
+        """Return the body of the next message of type `wanted`."""
+        while True:
+            while self._heard:
+                message = self._heard.pop(0)
+                _, kind, _, _ = HEADER.unpack_from(message)
+                if kind == _ERROR:
+                    raise LabError(f"{self._switch} refused a change of a port", "see the log of the lab")
+                if kind == wanted:
+                    return message[HEADER.size :]
+            try:
+                data = self._socket.recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                raise LabError(f"{self._switch} does not answer", "look whether the script's fabric has failed")
+            self._heard += self._framing.push(data)
