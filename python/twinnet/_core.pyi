@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 version: str
 """Version of the extension; equal to the package's."""
@@ -196,28 +196,69 @@ def published_bandwidth_method(name: str) -> str | None:
 def replay_bandwidth(request: str) -> str:
     """Estimate available bandwidth from recorded trains; JSON in and out, or `ValueError`."""
 
-def openflow_request(kind: str, xid: int) -> bytes:
-    """An OpenFlow 1.3 message that is the same for every switch: ``hello``, ``features``, ``whole_frames`` (a
-    set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``, ``ports``, ``queues``,
-    ``groups`` or ``meters``. Raises `ValueError` for another name."""
+@final
+class OpenFlow13:
+    """The messages of OpenFlow 1.3 between a switch and its controller, whole and as bytes."""
 
-def openflow_echo_reply(xid: int, data: bytes) -> bytes:
-    """The answer to an echo request."""
+    VERSION: Literal[4]
+    """In the header."""
+    NAME: Literal["1.3"]
 
-def openflow_flow(command: str, line: str, tell_when_removed: bool, buffer: int, xid: int) -> bytes:
-    """A flow-mod: `command` is ``add``, ``modify`` or ``delete``, `line` a flow (conditions, to delete) in `ovs-ofctl`
-    syntax. Raises `ValueError` that tells column, word and remedy."""
+    def __init__(self) -> None: ...
+    def request(self, kind: str, xid: int) -> bytes:
+        """A message that is the same for every switch: ``hello`` (which offers 1.0, too), ``features``,
+        ``whole_frames`` (a set-config), ``barrier``, ``port_description``, or a question for ``flows``, ``tables``,
+        ``ports``, ``queues``, ``groups`` or ``meters``. Raises `ValueError` for another name."""
 
-def openflow_meter(command: str, meter: int, rate_kbps: int, burst_kbit: int, xid: int) -> bytes:
-    """A meter-mod: `command` is ``add``, ``modify`` or ``delete``; the meter drops what exceeds its rate (in kbit/s)
-    after its burst (in kbit). Raises `ValueError` for another command."""
+    def echo_reply(self, xid: int, data: bytes) -> bytes:
+        """The answer to an echo request."""
 
-def openflow_packet_out(in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
-    """A packet-out with actions in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
+    def flow(self, command: str, line: str, tell_when_removed: bool, buffer: int, xid: int) -> bytes:
+        """A flow-mod: `command` is ``add``, ``modify`` or ``delete``, `line` a flow (conditions, to delete) in
+        `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
 
-def openflow_decode(message: bytes) -> tuple[str, int, dict[str, Any]]:
-    """Read one whole message: its name, its transaction, and what it says. Raises `ValueError` when it is none of
-    OpenFlow 1.3."""
+    def meter(self, command: str, meter: int, rate_kbps: int, burst_kbit: int, xid: int) -> bytes:
+        """A meter-mod: `command` is ``add``, ``modify`` or ``delete``; the meter drops what exceeds its rate (in
+        kbit/s) after its burst (in kbit). Raises `ValueError` for another command."""
+
+    def packet_out(self, in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
+        """A packet-out with actions in `ovs-ofctl` syntax. Raises `ValueError` that tells column, word and remedy."""
+
+    def decode(self, message: bytes) -> tuple[str, int, dict[str, Any]]:
+        """Read one whole message: its name, its transaction, and what it says. Raises `ValueError` when it is none of
+        the version."""
+
+@final
+class OpenFlow10:
+    """The messages of OpenFlow 1.0 of one connection, as :class:`OpenFlow13` has them.
+
+    What the version cannot say raises `NotImplementedError` that names it. A deletion by cookie is one message for each
+    flow with that cookie that was written before.
+    """
+
+    VERSION: Literal[1]
+    """In the header."""
+    NAME: Literal["1.0"]
+
+    def __init__(self) -> None: ...
+    def request(self, kind: str, xid: int) -> bytes:
+        """A message that is the same for every switch: ``features`` (whose answer has the ports), ``whole_frames``,
+        ``barrier``, or a question for ``flows``, ``tables``, ``ports`` or ``queues``."""
+
+    def echo_reply(self, xid: int, data: bytes) -> bytes:
+        """The answer to an echo request."""
+
+    def flow(self, command: str, line: str, tell_when_removed: bool, buffer: int, xid: int) -> bytes:
+        """Flow-mods, for a deletion none or several."""
+
+    def meter(self, command: str, meter: int, rate_kbps: int, burst_kbit: int, xid: int) -> bytes:
+        """Raise `NotImplementedError`."""
+
+    def packet_out(self, in_port: int, actions: str, data: bytes, buffer: int, xid: int) -> bytes:
+        """A packet-out with actions in `ovs-ofctl` syntax."""
+
+    def decode(self, message: bytes) -> tuple[str, int, dict[str, Any]]:
+        """Read one whole message; the ports of statistics have no `lived_s`."""
 
 def port_experiment(experiment: str) -> str:
     """Feed one port of a fabric with arrivals and sizes of known laws and tell what became of the frames.

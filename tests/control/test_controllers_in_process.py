@@ -415,14 +415,6 @@ def test_what_is_no_controller_is_refused() -> None:
         _ = lab.controller
 
 
-def test_switches_without_openflow_1_3_are_told_apart() -> None:
-    net = tn.Network()
-    net.link(net.host("h1"), net.switch("s1", protocols=["OpenFlow10"]))
-    net.controller(LearningSwitch)
-    with pytest.raises(LabError, match="OpenFlow13"):
-        net.simulate().open()
-
-
 def test_a_closed_lab_leaves_no_socket_behind() -> None:
     net = line(1)
     net.controller(LearningSwitch)

@@ -57,11 +57,11 @@ def rows(talk: Talk, path: Path) -> tuple[list[dict[str, object]], list[dict[str
 
 def test_messages_and_round_trips_of_a_connection(tmp_path: Path) -> None:
     talk = Talk()
-    talk.segment(1, talk.switch, _core.openflow_request("hello", 1))
-    talk.segment(2, talk.controller, _core.openflow_request("hello", 2) + _core.openflow_request("features", 3))
+    talk.segment(1, talk.switch, _core.OpenFlow13().request("hello", 1))
+    talk.segment(2, talk.controller, _core.OpenFlow13().request("hello", 2) + _core.OpenFlow13().request("features", 3))
     talk.segment(5, talk.switch, message(6, 3, bytes(24)))
     # An answer in two segments, of which the second comes first; and one that is sent again.
-    talk.segment(10, talk.controller, _core.openflow_request("barrier", 4))
+    talk.segment(10, talk.controller, _core.OpenFlow13().request("barrier", 4))
     reply = message(21, 4)
     talk.next[talk.switch] += 3
     talk.segment(11, talk.switch, reply[3:])
@@ -73,8 +73,8 @@ def test_messages_and_round_trips_of_a_connection(tmp_path: Path) -> None:
     talk.segment(20, talk.controller, message(2, 5, b"alive"))
     messages, trips, notes = rows(talk, tmp_path)
     assert {(one["sender"], one["type"]): (one["messages"], one["bytes"]) for one in messages} == {
-        ("switch", "hello"): (1, len(_core.openflow_request("hello", 1))),
-        ("controller", "hello"): (1, len(_core.openflow_request("hello", 1))),
+        ("switch", "hello"): (1, len(_core.OpenFlow13().request("hello", 1))),
+        ("controller", "hello"): (1, len(_core.OpenFlow13().request("hello", 1))),
         ("controller", "features_request"): (1, 8),
         ("switch", "features_reply"): (1, 32),
         ("controller", "barrier_request"): (1, 8),
@@ -100,8 +100,8 @@ def test_a_packet_in_is_answered_by_its_buffer_or_its_frame(tmp_path: Path) -> N
     for number in range(3):
         talk.segment(10 * number, talk.switch, packet_in(0, bytes([number]) * 60))
     talk.segment(30, talk.switch, packet_in(0, b"", buffer=77))
-    talk.segment(32, talk.controller, _core.openflow_packet_out(1, "output:2", bytes([1]) * 60, 0xFFFFFFFF, 9))
-    talk.segment(36, talk.controller, _core.openflow_flow("add", "actions=output:2", False, 77, 10))
+    talk.segment(32, talk.controller, _core.OpenFlow13().packet_out(1, "output:2", bytes([1]) * 60, 0xFFFFFFFF, 9))
+    talk.segment(36, talk.controller, _core.OpenFlow13().flow("add", "actions=output:2", False, 77, 10))
     _, trips, _ = rows(talk, tmp_path)
     assert {one["answer"]: (one["asked"], one["answered"], one["max_ms"]) for one in trips} == {
         "packet_out": (4, 1, pytest.approx(22.0)),

@@ -7,6 +7,7 @@ mod captures;
 mod flows;
 mod lab;
 mod openflow;
+mod openflow_10;
 mod outward;
 mod own_application;
 mod own_code;
@@ -42,9 +43,9 @@ mod _core {
         lab_protocol, list_labs, open_interface, open_lab, promote_lab, spawn_lab, strangers_at_labs, LabHandle,
     };
     #[pymodule_export]
-    use super::openflow::{
-        openflow_decode, openflow_echo_reply, openflow_flow, openflow_meter, openflow_packet_out, openflow_request,
-    };
+    use super::openflow::OpenFlow13;
+    #[pymodule_export]
+    use super::openflow_10::OpenFlow10;
     #[pymodule_export]
     use super::outward::Outward;
     #[pymodule_export]

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use twinnet_openflow::oxm::{Field, Match};
+use twinnet_openflow::v10;
 use twinnet_openflow::v13::multipart::{
     FlowStats, FlowStatsRequest, GroupStatsRequest, MeterRequest, PortStats, PortStatsRequest, QueueStats,
     QueueStatsRequest, TableStats,
@@ -22,108 +23,124 @@ fn encoded<'py>(py: Python<'py>, xid: u32, message: &Message) -> PyResult<Bound<
     Ok(PyBytes::new(py, &out))
 }
 
-/// A message that is the same for every switch, by its name.
-#[pyfunction]
-pub fn openflow_request<'py>(py: Python<'py>, kind: &str, xid: u32) -> PyResult<Bound<'py, PyBytes>> {
-    let ask = |body| Message::MultipartRequest(Multipart { more: false, body });
-    let message = match kind {
-        "hello" => Message::Hello(Hello::offering(&[VERSION])),
-        "features" => Message::FeaturesRequest,
-        "whole_frames" => {
-            Message::SetConfig(SwitchConfig { fragments: FragmentHandling::Normal, miss_send_len: WHOLE_FRAME })
-        }
-        "barrier" => Message::BarrierRequest,
-        "port_description" => ask(RequestBody::PortDescription),
-        "flows" => ask(RequestBody::Flow(FlowStatsRequest {
-            table_id: table_number::ALL,
-            out_port: port_number::ANY,
-            out_group: group_number::ANY,
-            cookie: 0,
-            cookie_mask: 0,
-            matching: Match::default(),
-        })),
-        "tables" => ask(RequestBody::Table),
-        "ports" => ask(RequestBody::PortStats(PortStatsRequest { port_no: port_number::ANY })),
-        "queues" => ask(RequestBody::Queue(QueueStatsRequest { port_no: port_number::ANY, queue_id: ALL_QUEUES })),
-        "groups" => ask(RequestBody::Group(GroupStatsRequest { group_id: group_number::ALL })),
-        "meters" => ask(RequestBody::Meter(MeterRequest { meter_id: meter_number::ALL })),
-        other => return Err(PyValueError::new_err(format!("there is no message {other:?}"))),
-    };
-    encoded(py, xid, &message)
-}
+/// The messages of OpenFlow 1.3 between a switch and its controller.
+#[pyclass(frozen, module = "twinnet._core")]
+pub struct OpenFlow13;
 
-/// The answer to an echo request.
-#[pyfunction]
-pub fn openflow_echo_reply<'py>(py: Python<'py>, xid: u32, data: Vec<u8>) -> PyResult<Bound<'py, PyBytes>> {
-    encoded(py, xid, &Message::EchoReply(data))
-}
+#[pymethods]
+impl OpenFlow13 {
+    #[classattr]
+    const VERSION: u8 = VERSION;
+    #[classattr]
+    const NAME: &'static str = "1.3";
 
-/// A flow-mod: `command` is `add`, `modify` or `delete`.
-#[pyfunction]
-pub fn openflow_flow<'py>(
-    py: Python<'py>,
-    command: &str,
-    line: &str,
-    tell_when_removed: bool,
-    buffer: u32,
-    xid: u32,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let flags = if tell_when_removed { FlowFlags::SEND_FLOW_REM } else { FlowFlags::default() };
-    let message = match command {
-        "add" => text::flow_mod(line, FlowModCommand::Add, flags, buffer),
-        "modify" => text::flow_mod(line, FlowModCommand::Modify, flags, buffer),
-        "delete" => text::deletion(line),
-        other => return Err(PyValueError::new_err(format!("there is no command {other:?}"))),
-    };
-    let message = message.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    encoded(py, xid, &Message::FlowMod(message))
-}
+    #[new]
+    fn new() -> Self {
+        Self
+    }
 
-/// A meter-mod: `command` is `add`, `modify` or `delete`; the meter drops what exceeds `rate_kbps` after `burst_kbit`.
-#[pyfunction]
-pub fn openflow_meter<'py>(
-    py: Python<'py>,
-    command: &str,
-    meter: u32,
-    rate_kbps: u32,
-    burst_kbit: u32,
-    xid: u32,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let command = match command {
-        "add" => MeterModCommand::Add,
-        "modify" => MeterModCommand::Modify,
-        "delete" => MeterModCommand::Delete,
-        other => return Err(PyValueError::new_err(format!("there is no command {other:?}"))),
-    };
-    let flags = MeterFlags::KBPS | MeterFlags::BURST | MeterFlags::STATS;
-    let band = MeterBand { rate: rate_kbps, burst_size: burst_kbit, effect: MeterEffect::Drop };
-    let bands = if command == MeterModCommand::Delete { Vec::new() } else { vec![band] };
-    encoded(py, xid, &Message::MeterMod(MeterMod { command, flags, meter_id: meter, bands }))
-}
+    /// A message that is the same for every switch, by its name.
+    fn request<'py>(&self, py: Python<'py>, kind: &str, xid: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let ask = |body| Message::MultipartRequest(Multipart { more: false, body });
+        let message = match kind {
+            // The other version of these controllers is in `openflow_10.rs`.
+            "hello" => Message::Hello(Hello::offering(&[v10::VERSION, VERSION])),
+            "features" => Message::FeaturesRequest,
+            "whole_frames" => {
+                Message::SetConfig(SwitchConfig { fragments: FragmentHandling::Normal, miss_send_len: WHOLE_FRAME })
+            }
+            "barrier" => Message::BarrierRequest,
+            "port_description" => ask(RequestBody::PortDescription),
+            "flows" => ask(RequestBody::Flow(FlowStatsRequest {
+                table_id: table_number::ALL,
+                out_port: port_number::ANY,
+                out_group: group_number::ANY,
+                cookie: 0,
+                cookie_mask: 0,
+                matching: Match::default(),
+            })),
+            "tables" => ask(RequestBody::Table),
+            "ports" => ask(RequestBody::PortStats(PortStatsRequest { port_no: port_number::ANY })),
+            "queues" => ask(RequestBody::Queue(QueueStatsRequest { port_no: port_number::ANY, queue_id: ALL_QUEUES })),
+            "groups" => ask(RequestBody::Group(GroupStatsRequest { group_id: group_number::ALL })),
+            "meters" => ask(RequestBody::Meter(MeterRequest { meter_id: meter_number::ALL })),
+            other => return Err(PyValueError::new_err(format!("there is no message {other:?}"))),
+        };
+        encoded(py, xid, &message)
+    }
 
-/// A packet-out with actions in the syntax of `ovs-ofctl`.
-#[pyfunction]
-pub fn openflow_packet_out<'py>(
-    py: Python<'py>,
-    in_port: u32,
-    actions: &str,
-    data: Vec<u8>,
-    buffer: u32,
-    xid: u32,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let message = text::packet_out(in_port, actions, buffer, data);
-    let message = message.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    encoded(py, xid, &Message::PacketOut(message))
-}
+    /// The answer to an echo request.
+    fn echo_reply<'py>(&self, py: Python<'py>, xid: u32, data: Vec<u8>) -> PyResult<Bound<'py, PyBytes>> {
+        encoded(py, xid, &Message::EchoReply(data))
+    }
 
-/// Reads one whole message: its name, its transaction, and what it says.
-#[pyfunction]
-pub fn openflow_decode<'py>(py: Python<'py>, message: &[u8]) -> PyResult<(&'static str, u32, Bound<'py, PyDict>)> {
-    let (header, message) =
-        Message::decode(message).map_err(|error| PyValueError::new_err(format!("not OpenFlow 1.3: {error}")))?;
-    let said = PyDict::new(py);
-    let name = tell(py, &message, &said)?;
-    Ok((name, header.xid, said))
+    /// A flow-mod: `command` is `add`, `modify` or `delete`.
+    fn flow<'py>(
+        &self,
+        py: Python<'py>,
+        command: &str,
+        line: &str,
+        tell_when_removed: bool,
+        buffer: u32,
+        xid: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let flags = if tell_when_removed { FlowFlags::SEND_FLOW_REM } else { FlowFlags::default() };
+        let message = match command {
+            "add" => text::flow_mod(line, FlowModCommand::Add, flags, buffer),
+            "modify" => text::flow_mod(line, FlowModCommand::Modify, flags, buffer),
+            "delete" => text::deletion(line),
+            other => return Err(PyValueError::new_err(format!("there is no command {other:?}"))),
+        };
+        let message = message.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        encoded(py, xid, &Message::FlowMod(message))
+    }
+
+    /// A meter-mod: `command` is `add`, `modify` or `delete`; the meter drops what exceeds `rate_kbps`
+    /// after `burst_kbit`.
+    fn meter<'py>(
+        &self,
+        py: Python<'py>,
+        command: &str,
+        meter: u32,
+        rate_kbps: u32,
+        burst_kbit: u32,
+        xid: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let command = match command {
+            "add" => MeterModCommand::Add,
+            "modify" => MeterModCommand::Modify,
+            "delete" => MeterModCommand::Delete,
+            other => return Err(PyValueError::new_err(format!("there is no command {other:?}"))),
+        };
+        let flags = MeterFlags::KBPS | MeterFlags::BURST | MeterFlags::STATS;
+        let band = MeterBand { rate: rate_kbps, burst_size: burst_kbit, effect: MeterEffect::Drop };
+        let bands = if command == MeterModCommand::Delete { Vec::new() } else { vec![band] };
+        encoded(py, xid, &Message::MeterMod(MeterMod { command, flags, meter_id: meter, bands }))
+    }
+
+    /// A packet-out with actions in the syntax of `ovs-ofctl`.
+    fn packet_out<'py>(
+        &self,
+        py: Python<'py>,
+        in_port: u32,
+        actions: &str,
+        data: Vec<u8>,
+        buffer: u32,
+        xid: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let message = text::packet_out(in_port, actions, buffer, data);
+        let message = message.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        encoded(py, xid, &Message::PacketOut(message))
+    }
+
+    /// Reads one whole message: its name, its transaction, and what it says.
+    fn decode<'py>(&self, py: Python<'py>, message: &[u8]) -> PyResult<(&'static str, u32, Bound<'py, PyDict>)> {
+        let (header, message) =
+            Message::decode(message).map_err(|error| PyValueError::new_err(format!("not OpenFlow 1.3: {error}")))?;
+        let said = PyDict::new(py);
+        let name = tell(py, &message, &said)?;
+        Ok((name, header.xid, said))
+    }
 }
 
 fn tell(py: Python<'_>, message: &Message, said: &Bound<'_, PyDict>) -> PyResult<&'static str> {
@@ -250,16 +267,19 @@ fn tell_statistics(py: Python<'_>, body: &ReplyBody, said: &Bound<'_, PyDict>) -
     Ok(name)
 }
 
-fn seconds(whole: u32, nanoseconds: u32) -> f64 {
+pub(super) fn seconds(whole: u32, nanoseconds: u32) -> f64 {
     f64::from(whole) + f64::from(nanoseconds) / 1e9
+}
+
+pub(super) fn address_text(address: &[u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 fn port_row<'py>(py: Python<'py>, port: &Port) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("number", port.port_no)?;
     row.set_item("name", port.name.as_text())?;
-    let address: Vec<String> = port.hw_addr.iter().map(|byte| format!("{byte:02x}")).collect();
-    row.set_item("mac", address.join(":"))?;
+    row.set_item("mac", address_text(&port.hw_addr))?;
     let down = port.state.0 & PortState::LINK_DOWN.0 != 0 || port.config.0 & PortConfig::PORT_DOWN.0 != 0;
     row.set_item("up", !down)?;
     row.set_item("rate_bps", u64::from(port.current_kbps) * 1000)?;

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, Literal, NotRequired, TypedDict
 
+from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.events import Statistics
 from twinnet.control.topology import Topology
 from twinnet.deliveries import TracedCapacity, capacity_of
-from twinnet.errors import BadValue
+from twinnet.errors import BadValue, NotAvailable
 from twinnet.ranges import run_time_ps
 from twinnet.stats import t_quantile
 
@@ -174,6 +175,14 @@ class AvailableBandwidth(Controller):
         self._readings, self._links = {}, {}
         self.every(self._interval, self._ask)
 
+    def on_switch_joined(self, switch: ConnectedSwitch) -> None:
+        """Refuse a switch that has no clock to divide by; raises `NotAvailable`."""
+        if self._clock == "switch" and switch.version == "1.0":
+            raise NotAvailable(
+                f"{switch.name} speaks OpenFlow 1.0 alone, which does not tell for how long it has counted",
+                f'give clock="controller", or add OpenFlow13 to the protocols of {switch.name}',
+            )
+
     def _ask(self) -> None:
         for switch in self.switches.values():
             switch.statistics("ports")
@@ -189,7 +198,7 @@ class AvailableBandwidth(Controller):
                 name: int(row[name]) for name in ("sent_frames", "sent_bytes", "received_frames", "received_bytes")
             }
             with self._lock:
-                readings.append(_Reading(self.now, float(row["lived_s"]), counts))
+                readings.append(_Reading(self.now, float(row["lived_s"] or 0.0), counts))
 
     def path(self, nodes: Sequence[str]) -> list[CountedLink]:
         """Return the links along `nodes` (host, switches, host) and the ports that count them.

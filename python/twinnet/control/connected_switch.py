@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from twinnet.control.events import NO_BUFFER, STATISTICS, Flow, PacketOut, StatisticsKind, SwitchPort
-from twinnet.errors import BadFlow, BadValue
+from twinnet.errors import BadFlow, BadValue, NotAvailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from twinnet._core import OpenFlow10, OpenFlow13
 
 __all__ = ["ConnectedSwitch", "Sender"]
 
 
 class Sender(Protocol):
     """A destination for messages to a switch."""
+
+    @property
+    def codec(self) -> OpenFlow10 | OpenFlow13:
+        """What writes messages in the version that the switch speaks."""
+        ...
 
     def send(self, message: bytes) -> None:
         """Send one message."""
@@ -34,7 +41,7 @@ class ConnectedSwitch:
     """A switch that has joined an in-process controller.
 
     ``name`` is its name in the network, ``dpid`` its datapath number, ``ports`` its ports by number; they follow what
-    the switch reports.
+    the switch reports. What OpenFlow 1.0 cannot say raises `NotAvailable` where the switch speaks no other version.
     """
 
     def __init__(self, name: str, dpid: int, sender: Sender) -> None:
@@ -42,6 +49,11 @@ class ConnectedSwitch:
         self.dpid = dpid
         self.ports: Mapping[int, SwitchPort] = {}
         self._sender = sender
+
+    @property
+    def version(self) -> Literal["1.0", "1.3"]:
+        """The version of OpenFlow that the switch speaks with this controller."""
+        return self._sender.codec.NAME
 
     def __repr__(self) -> str:
         return f"ConnectedSwitch({self.name!r}, dpid={self.dpid})"
@@ -62,15 +74,24 @@ class ConnectedSwitch:
         ------
         BadFlow
             When the text is no flow; the message names column, word and remedy.
+        NotAvailable
+            When the switch speaks OpenFlow 1.0, which cannot say it: other tables, groups, meters, most masks and
+            matches of IPv6.
         """
         self._change("add", flow.text() if isinstance(flow, Flow) else flow, tell_when_removed, buffer)
 
     def modify(self, flow: str | Flow) -> None:
-        """Give the flows that the match of `flow` covers its actions; raises `BadFlow`."""
+        """Give the flows that the match of `flow` covers its actions; raises `BadFlow`.
+
+        Where there are none, a switch of OpenFlow 1.0 adds `flow`.
+        """
         self._change("modify", flow.text() if isinstance(flow, Flow) else flow)
 
     def delete(self, match: str = "") -> None:
-        """Delete the flows that `match` covers, all when it is empty; raises `BadFlow`."""
+        """Delete the flows that `match` covers, all when it is empty; raises `BadFlow`.
+
+        By cookie (``cookie=5/-1``), a switch of OpenFlow 1.0 deletes only flows that this controller has installed.
+        """
         self._change("delete", match)
 
     def add_meter(self, meter: int, rate_kbps: int, burst_kbit: int) -> None:
@@ -87,41 +108,41 @@ class ConnectedSwitch:
 
     def send(self, packet: PacketOut) -> None:
         """Have the switch send a frame; raises `BadFlow` when the actions cannot be read."""
-        from twinnet._core import openflow_packet_out
-
+        in_port, actions, codec = packet.wire_in_port, packet.actions, self._sender.codec
         xid = self._sender.next_xid()
-        try:
-            message = openflow_packet_out(packet.wire_in_port, packet.actions, packet.data, packet.buffer, xid)
-        except ValueError as error:
-            raise BadFlow(f"the actions {packet.actions!r}: {error}") from None
-        self._sender.send(message)
+        self._say(
+            lambda: codec.packet_out(in_port, actions, packet.data, packet.buffer, xid), f"the actions {actions!r}"
+        )
 
     def statistics(self, kind: StatisticsKind = "ports") -> None:
         """Ask for counters; the answer comes to :meth:`Controller.on_statistics`."""
-        from twinnet._core import openflow_request
-
         if kind not in STATISTICS:
             raise BadValue(f"there are no statistics of {kind!r}", f"allowed are {', '.join(STATISTICS)}")
-        self._sender.send(openflow_request(kind, self._sender.next_xid()))
+        xid = self._sender.next_xid()
+        self._say(lambda: self._sender.codec.request(kind, xid), f"the statistics of {kind}")
 
     def barrier(self, done: Callable[[], None]) -> None:
         """Have `done` called when all that was sent before has taken effect."""
-        from twinnet._core import openflow_request
-
         xid = self._sender.next_xid()
         self._sender.when_done(xid, done)
-        self._sender.send(openflow_request("barrier", xid))
+        self._sender.send(self._sender.codec.request("barrier", xid))
 
     def _meter(self, command: str, meter: int, rate_kbps: int, burst_kbit: int) -> None:
-        from twinnet._core import openflow_meter
-
-        self._sender.send(openflow_meter(command, meter, rate_kbps, burst_kbit, self._sender.next_xid()))
+        codec, xid = self._sender.codec, self._sender.next_xid()
+        self._say(lambda: codec.meter(command, meter, rate_kbps, burst_kbit, xid), f"the meter {meter}")
 
     def _change(self, command: str, line: str, tell: bool = False, buffer: int = NO_BUFFER) -> None:
-        from twinnet._core import openflow_flow
+        codec, xid = self._sender.codec, self._sender.next_xid()
+        self._say(lambda: codec.flow(command, line, tell, buffer, xid), f"the flow {line!r}")
 
+    def _say(self, written: Callable[[], bytes], what: str) -> None:
         try:
-            message = openflow_flow(command, line, tell, buffer, self._sender.next_xid())
+            message = written()
         except ValueError as error:
-            raise BadFlow(f"the flow {line!r}: {error}") from None
+            raise BadFlow(f"{what}: {error}") from None
+        except NotImplementedError as error:
+            raise NotAvailable(
+                f"{self.name} speaks OpenFlow 1.0 alone and cannot have {what}: {error}",
+                f"add OpenFlow13 to the protocols of {self.name}",
+            ) from None
         self._sender.send(message)

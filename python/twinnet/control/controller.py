@@ -41,10 +41,10 @@ class Stage(Protocol):
 class Controller:
     """The base of in-process controllers: override what you want to hear of.
 
-    Switches speak OpenFlow 1.3 with it. The methods are called one at a time; on the virtual clock no time passes in
-    them. An exception in one of them ends the controller: on the virtual clock it is raised from what let time pass,
-    on the wall clock the switches go on by their fail mode, and :meth:`twinnet.Lab.wait_for_controllers` and
-    the end of the lab raise it.
+    Switches speak OpenFlow 1.3 with it, or 1.0 where they speak nothing else. The methods are called one at a time; on
+    the virtual clock no time passes in them. An exception in one of them ends the controller: on the virtual clock it
+    is raised from what let time pass, on the wall clock the switches go on by their fail mode, and
+    :meth:`twinnet.Lab.wait_for_controllers` and the end of the lab raise it.
 
     Examples
     --------

@@ -143,7 +143,7 @@ class PacketIn:
     length
         Bytes of the whole frame.
     table, cookie
-        Of the flow that sent it.
+        Of the flow that sent it; 0 from a switch of OpenFlow 1.0, which does not tell.
     buffer
         The number under which the switch keeps the rest; ``twinnet.control.events.NO_BUFFER``: all of it is in `data`.
     """
@@ -219,7 +219,8 @@ class Statistics:
     The keys are for ``ports``: port, received_frames, received_bytes, sent_frames, sent_bytes, dropped_frames, lived_s;
     ``queues``: port, queue, sent_frames, sent_bytes, dropped_frames; ``flows``: table, priority, cookie, match, frames,
     bytes, lived_s; ``tables``: table, flows, lookups, matches; ``groups`` and ``meters``: group or meter, frames,
-    bytes, lived_s.
+    bytes, lived_s. Switches of OpenFlow 1.0 know neither groups nor meters, and the ``lived_s`` of their ports is
+    ``None``.
     """
 
     switch: ConnectedSwitch

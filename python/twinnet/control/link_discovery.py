@@ -27,7 +27,8 @@ class LinkDiscovery(Controller):
 
     A link that was not seen for three intervals, or one of whose ports goes down, is forgotten. Hosts are known from
     the first frame of theirs that a switch sends here: put this controller before one that learns
-    (``Together(LinkDiscovery(), LearningSwitch())``). Capacities are what switches tell of their ports.
+    (``Together(LinkDiscovery(), LearningSwitch())``). Capacities are what switches tell of their ports:
+    those of OpenFlow 1.0 know 10 and 100 Mbit/s, 1 and 10 Gbit/s.
 
     A host can send such frames, too, and so make the controller believe in a link: a frame counts only if it names a
     port of a switch that has joined, but nothing proves who sent it.

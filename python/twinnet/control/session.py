@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from twinnet.control.connected_switch import ConnectedSwitch
 from twinnet.control.controller import Controller
 from twinnet.control.events import ErrorReport, FlowRemoved, PacketIn, PortStatus, Statistics, SwitchPort
-from twinnet.control.framing import Framing
+from twinnet.control.framing import HEADER, Framing
+from twinnet.control.hello import agreed_version
 from twinnet.errors import LabError
 
+if TYPE_CHECKING:
+    from twinnet._core import OpenFlow10, OpenFlow13
+
 __all__ = ["Session"]
+
+_HELLO = 0
+_REMEDY = "an in-process controller needs switches with the protocol OpenFlow10 or OpenFlow13"
 
 
 class Session:
@@ -40,9 +47,10 @@ class Session:
         wake: Callable[[], None],
         served: Callable[[str], None],
     ) -> None:
-        from twinnet import _core
+        from twinnet._core import OpenFlow13
 
-        self._core = _core
+        # The hello offers both versions; it is the switch's that chooses.
+        self.codec: OpenFlow10 | OpenFlow13 = OpenFlow13()
         self._controller = controller
         self._name = name
         self._joined = joined
@@ -56,7 +64,8 @@ class Session:
         self._parts: dict[tuple[str, int], list[Any]] = {}
         self._dpid: int | None = None
         self._switch: ConnectedSwitch | None = None
-        self._ask("hello")
+        self._hello = self.codec.request("hello", self.next_xid())
+        self.send(self._hello)
 
     def next_xid(self) -> int:
         """Return the number of the next transaction."""
@@ -86,14 +95,16 @@ class Session:
         Raises
         ------
         LabError
-            When they are no OpenFlow 1.3.
+            When they are no OpenFlow 1.0 or 1.3.
         """
         for message in self._framing.push(data):
+            if HEADER.unpack_from(message)[1] == _HELLO:
+                self._agree(message)
+                continue
             try:
-                kind, xid, said = self._core.openflow_decode(message)
+                kind, xid, said = self.codec.decode(message)
             except ValueError as error:
-                remedy = "an in-process controller needs switches with the protocol OpenFlow13"
-                raise LabError(f"{self._name} and its controller cannot speak: {error}", remedy) from None
+                raise LabError(f"{self._name} and its controller cannot speak: {error}", _REMEDY) from None
             self._handle(kind, xid, said)
 
     def close(self) -> None:
@@ -104,25 +115,36 @@ class Session:
             del self._joined[self._name]
             self._controller.on_switch_left(switch)
 
+    def _agree(self, hello: bytes) -> None:
+        """Speak the highest version that both hellos offer."""
+        from twinnet import _core
+
+        version = agreed_version(hello, self._hello)
+        if version not in (_core.OpenFlow10.VERSION, _core.OpenFlow13.VERSION):
+            raise LabError(f"{self._name} and its controller have no version of OpenFlow in common", _REMEDY)
+        if version == _core.OpenFlow10.VERSION:
+            self.codec = _core.OpenFlow10()
+        self._ask("features")
+
     def _ask(self, kind: str) -> None:
-        self.send(self._core.openflow_request(kind, self.next_xid()))
+        self.send(self.codec.request(kind, self.next_xid()))
 
     def _handle(self, kind: str, xid: int, said: Mapping[str, Any]) -> None:
-        if kind == "hello":
-            self._ask("features")
-        elif kind == "echo_request":
-            self.send(self._core.openflow_echo_reply(xid, said["data"]))
+        if kind == "echo_request":
+            self.send(self.codec.echo_reply(xid, said["data"]))
         elif kind == "features":
             self._dpid = int(said["dpid"])
             self._ask("whole_frames")
-            self._ask("port_description")
+            if "ports" in said:
+                self._join(said["ports"])
+            else:
+                self._ask("port_description")
         elif kind == "barrier_reply":
             self._barriers.pop(xid, lambda: None)()
         elif "more" in said:
             self._gather(kind, xid, said)
         elif kind == "error" and self._switch is None:
-            remedy = "an in-process controller needs switches with the protocol OpenFlow13"
-            raise LabError(f"{self._name} refused its controller: {said['text']}", remedy)
+            raise LabError(f"{self._name} refused its controller: {said['text']}", _REMEDY)
         elif self._switch is not None:
             self._tell(self._switch, kind, said)
 
@@ -134,14 +156,14 @@ class Session:
             return
         del self._parts[kind, xid]
         if kind == "port_description":
-            self._join({int(row["number"]): SwitchPort(**row) for row in rows})
+            self._join(rows)
         elif self._switch is not None and kind != "other":
             self._controller.on_statistics(Statistics(self._switch, kind, tuple(rows)))  # pyright: ignore[reportArgumentType]
 
-    def _join(self, ports: dict[int, SwitchPort]) -> None:
+    def _join(self, ports: Sequence[Mapping[str, Any]]) -> None:
         if self._switch is None and self._dpid is not None:
             self._switch = ConnectedSwitch(self._name, self._dpid, self)
-            self._switch.ports = ports
+            self._switch.ports = {int(row["number"]): SwitchPort(**row) for row in ports}
             self._joined[self._name] = self._switch
             self._controller.on_switch_joined(self._switch)
             self._switch.barrier(lambda: self._served(self._name))

@@ -9,12 +9,14 @@ from twinnet.control.controller import Controller
 from twinnet.control.events import Flow, PacketIn, PortStatus
 from twinnet.control.frames import flow_words, is_group
 from twinnet.control.topology import Place, Topology
-from twinnet.control.tree_flooding import install_tree
+from twinnet.control.tree_flooding import COOKIE, install_tree
 
 __all__ = ["ShortestPath"]
 
 _PATH_COOKIE = 0x7061_7468
 _GROUPS = "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00"
+_BROADCAST = "dl_dst=ff:ff:ff:ff:ff:ff"
+_GROUP_IDLE_S = 60
 
 
 class ShortestPath(Controller):
@@ -57,12 +59,20 @@ class ShortestPath(Controller):
         for port in switch.ports.values():
             self.topology.set_up(Place(switch.name, port.number), port.up)
         switch.install("priority=0,actions=controller")
-        install_tree(switch, self.topology.tree()[switch.name], priority=2, match=_GROUPS)
+        self._install_tree(switch)
+
+    def _install_tree(self, switch: ConnectedSwitch) -> None:
+        # OpenFlow 1.0 has no mask for addresses: frames for other groups come to the controller.
+        match = _GROUPS if switch.version == "1.3" else _BROADCAST
+        install_tree(switch, self.topology.tree()[switch.name], priority=2, match=match)
 
     def on_packet_in(self, event: PacketIn) -> None:
         """Choose a path, and send the frame along it."""
+        if is_group(event.eth_dst):
+            self._send_to_group(event)
+            return
         target = self.topology.hosts.get(event.eth_dst)
-        if target is None or is_group(event.eth_dst):
+        if target is None:
             return
         words = flow_words(event.data)
         hops = self._path(event.switch.name, target, words.key)
@@ -81,10 +91,18 @@ class ShortestPath(Controller):
         if not self.topology.set_up(place, event.port.up and event.reason != "delete"):
             return
         self.paths.clear()
-        tree = self.topology.tree()
         for switch in self.switches.values():
             switch.delete(f"cookie={_PATH_COOKIE}/-1")
-            install_tree(switch, tree[switch.name], priority=2, match=_GROUPS)
+            self._install_tree(switch)
+
+    def _send_to_group(self, event: PacketIn) -> None:
+        """Send a frame along the tree, and have the switch do so with those that follow."""
+        ports = self.topology.tree()[event.switch.name]
+        others = [f"output:{port}" for port in ports if port != event.in_port and event.in_port in ports]
+        match, actions = f"in_port={event.in_port},dl_dst={event.eth_dst}", ",".join(others) or "drop"
+        event.switch.install(Flow(match, actions, priority=3, cookie=COOKIE, idle_timeout_s=_GROUP_IDLE_S))
+        if others:
+            event.switch.send(event.out(actions))
 
     def _path(self, here: str, target: Place, key: bytes) -> list[Place]:
         """The ports along a shortest path from the switch `here` to `target`; none when there is no path."""

@@ -22,7 +22,7 @@ from twinnet.control.events import (
     SwitchPort,
 )
 from twinnet.control.topology import Topology
-from twinnet.errors import BadFlow, BadValue, did_you_mean
+from twinnet.errors import BadFlow, BadValue, NotAvailable, did_you_mean
 
 if TYPE_CHECKING:
     from twinnet.qos.queue import Queue
@@ -92,7 +92,19 @@ class Slices(Controller):
             part.controller.detach()
 
     def on_switch_joined(self, switch: ConnectedSwitch) -> None:
-        """Tell all, each with its own view of the switch."""
+        """Tell all, each with its own view of the switch.
+
+        Raises
+        ------
+        NotAvailable
+            The switch speaks OpenFlow 1.0.
+        """
+        if switch.version == "1.0":
+            raise NotAvailable(
+                f"{switch.name} cannot be divided into slices: it speaks OpenFlow 1.0 alone, which does not tell the "
+                "cookie of the flow that sent a frame, and so not whose it is",
+                f"add OpenFlow13 to the protocols of {switch.name}",
+            )
         for part in self._parts:
             part.controller.on_switch_joined(part.join(switch))
 

@@ -24,12 +24,15 @@ mod table_features;
 mod table_limits;
 mod tell;
 pub mod text;
+pub mod text_v10;
 mod v10_messages;
 mod v10_statistics;
 mod v13_messages;
 
 #[cfg(test)]
 mod tests;
+
+pub use numbers::from_narrow;
 
 use std::collections::BTreeMap;
 

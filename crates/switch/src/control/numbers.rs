@@ -1,7 +1,8 @@
 //! Port numbers of 16 bits (OpenFlow 1.0 and Nicira's actions) and of 32.
 
 /// The port of 32 bits: the reserved ones are at the end of either range.
-pub(crate) const fn from_narrow(port: u16) -> u32 {
+#[must_use]
+pub const fn from_narrow(port: u16) -> u32 {
     if port >= 0xff00 {
         0xffff_0000 | port as u32
     } else {

@@ -70,17 +70,21 @@ pub fn deletion(line: &str) -> Result<FlowMod, FlowSyntaxError> {
 /// # Errors
 /// [`FlowSyntaxError`] points at the word that is wrong.
 pub fn packet_out(in_port: u32, actions: &str, buffer_id: u32, data: Vec<u8>) -> Result<PacketOut, FlowSyntaxError> {
+    Ok(PacketOut { buffer_id, in_port, actions: write_list(&packet_out_actions(actions)?, &Match::default()), data })
+}
+
+/// The actions of a frame that is sent.
+pub(super) fn packet_out_actions(actions: &str) -> Result<Vec<Action>, FlowSyntaxError> {
     if actions.trim().eq_ignore_ascii_case("table") {
-        return Ok(PacketOut { buffer_id, in_port, actions: write_list(&[Action::Table], &Match::default()), data });
+        return Ok(vec![Action::Table]);
     }
-    let actions = parse::actions(actions).map_err(|error| FlowSyntaxError {
+    parse::actions(actions).map_err(|error| FlowSyntaxError {
         problem: error
             .problem
             .replace("cannot stand in write_actions", "belongs to flows, not to a frame that is sent"),
         remedy: error.remedy.replace("write it beside write_actions", "write for example output:2 or flood"),
         ..error
-    })?;
-    Ok(PacketOut { buffer_id, in_port, actions: write_list(&actions, &Match::default()), data })
+    })
 }
 
 /// A match as text; `None` for one that the switches here know nothing of.
