@@ -11,6 +11,8 @@ from twinnet.control.topology import Place, Topology
 __all__ = ["LearningSwitch"]
 
 _COOKIE = 0x6C65_6172
+_ON_THEIR_WAY = "100 ms"
+"""So long after a link has changed, what was learnt meanwhile is forgotten: from a frame that was on its old way."""
 
 
 class LearningSwitch(Controller):
@@ -56,6 +58,10 @@ class LearningSwitch(Controller):
         """Learn where the sender is, and send the frame on."""
         switch, stations = event.switch, self.stations[event.switch.name]
         if not is_group(event.eth_src):
+            if stations.get(event.eth_src, event.in_port) != event.in_port:
+                # Its next frame, at whatever port, comes here: what is known of it is what it sent last.
+                for end in ("dl_src", "dl_dst"):
+                    switch.delete(f"cookie={_COOKIE}/-1,{end}={event.eth_src}")
             stations[event.eth_src] = event.in_port
         port = stations.get(event.eth_dst)
         if port is None or is_group(event.eth_dst):
@@ -75,6 +81,10 @@ class LearningSwitch(Controller):
         if not self.topology.set_up(place, up) and up:
             return
         self._flooded = self.topology.tree()
+        self._forget()
+        self.after(_ON_THEIR_WAY, self._forget)
+
+    def _forget(self) -> None:
         for name, switch in self.switches.items():
             self.stations[name] = {}
             switch.delete(f"cookie={_COOKIE}/-1")

@@ -242,10 +242,12 @@ class FabricProcess:
     def configurations(self) -> dict[tuple[str, str], int]:
         """Return the configurations of ports that differ from the usual one, by switch and interface."""
         found: dict[tuple[str, str], int] = {}
-        for node in self.spec["nodes"]:
-            if node["kind"] == "switch" and node["ports"]:
+        switches = [node for node in self.spec["nodes"] if node["kind"] == "switch" and node["ports"]]
+        with contextlib.ExitStack() as talks:
+            asked = [talks.enter_context(self.switch_ports(node["name"]).asked()) for node in switches]
+            for node, ports in zip(switches, asked, strict=True):
                 names = {port["number"]: port["name"] for port in node["ports"]}
-                for number, config in self.switch_ports(node["name"]).read().items():
+                for number, config in ports.configurations().items():
                     if config and number in names:
                         found[node["name"], names[number]] = config
         return found

@@ -11,7 +11,7 @@ from twinnet.control.framing import HEADER, Framing
 from twinnet.errors import LabError
 from twinnet.lab_process.requests import LabRequests
 
-__all__ = ["CONFIGURATION_BITS", "Change", "SwitchPorts", "configuration_text"]
+__all__ = ["CONFIGURATION_BITS", "Asked", "Change", "SwitchPorts", "configuration_text"]
 
 CONFIGURATION_BITS = {
     "PORT_DOWN": 1 << 0,
@@ -78,38 +78,28 @@ class SwitchPorts:
         """The bits that the switch can be told of: OpenFlow 1.3 has no ``NO_FLOOD``."""
         return _KNOWN[self._version]
 
+    def asked(self) -> Asked:
+        """Ask for the configurations of the ports; the answer comes while others are asked."""
+        return Asked(self._lab, self._switch, self._version)
+
     def read(self) -> dict[int, int]:
         """Return the configurations of the ports by their numbers."""
-        with _Conversation(self._lab, self._switch, self._version) as talk:
-            return {number: config for number, (_, config) in self._ports(talk).items()}
+        with self.asked() as asked:
+            return asked.configurations()
 
     def change(self, changes: Mapping[int, Change]) -> None:
         """Make changes of ports, by their numbers; when this returns, they have taken effect."""
-        with _Conversation(self._lab, self._switch, self._version) as talk:
-            addresses = self._ports(talk)
+        with self.asked() as talk:
+            addresses = talk.ports()
             for number, change in changes.items():
                 body = self._wire.change.pack(number, addresses[number][0], change.config, change.mask & self.known)
                 talk.say(self._wire.mod, body)
             talk.say(self._wire.barrier)
             talk.hear(self._wire.barrier + 1)
 
-    def _ports(self, talk: _Conversation) -> dict[int, tuple[bytes, int]]:
-        """Address and configuration of each port."""
-        wire = self._wire
-        talk.say(wire.question, wire.asked)
-        found: dict[int, tuple[bytes, int]] = {}
-        more = True
-        while more:
-            body = talk.hear(wire.answer)
-            # A list that is too long for one message comes in several (1.3, 7.3.5).
-            more = wire.asked != b"" and bool(int.from_bytes(body[2:4], "big") & 1)
-            for number, address, _, config in wire.port.iter_unpack(body[wire.skipped :]):
-                found[number] = (address, config)
-        return found
 
-
-class _Conversation:
-    """A connection to a switch, as a tool has one."""
+class Asked:
+    """A connection to a switch, as a tool has one, that has asked for the ports."""
 
     def __init__(self, lab: LabRequests, switch: str, version: int) -> None:
         self._switch, self._version = switch, version
@@ -122,12 +112,30 @@ class _Conversation:
                 switch=switch, target="unix:port-configuration", peer="tool", descriptors=[far.fileno()]
             )
         self.say(0)
+        self.say(_WIRES[version].question, _WIRES[version].asked)
 
-    def __enter__(self) -> _Conversation:
+    def __enter__(self) -> Asked:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
+
+    def configurations(self) -> dict[int, int]:
+        """Return the configurations of the ports by their numbers."""
+        return {number: config for number, (_, config) in self.ports().items()}
+
+    def ports(self) -> dict[int, tuple[bytes, int]]:
+        """Address and configuration of each port."""
+        wire = _WIRES[self._version]
+        found: dict[int, tuple[bytes, int]] = {}
+        more = True
+        while more:
+            body = self.hear(wire.answer)
+            # A list that is too long for one message comes in several (1.3, 7.3.5).
+            more = wire.asked != b"" and bool(int.from_bytes(body[2:4], "big") & 1)
+            for number, address, _, config in wire.port.iter_unpack(body[wire.skipped :]):
+                found[number] = (address, config)
+        return found
 
     def say(self, kind: int, body: bytes = b"") -> None:
         """Send a message of type `kind`."""
