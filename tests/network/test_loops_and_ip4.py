@@ -70,3 +70,21 @@ def test_a_lab_without_ip6_sends_no_frame_of_it_and_names_mean_ip4() -> None:
         frames = {row["port"]: row["counters"]["frames"] for row in lab.ports()}
     # An ARP question, the echo request, and at most what ARP verifies later.
     assert frames["h1-eth0"] <= 4
+
+
+def test_models_of_hosts_without_ip6_have_none_of_its_addresses_and_routes() -> None:
+    net = tn.templates.linear(2)
+    given = tn.Network()
+    six = given.host("h1", sysctls={"net.ipv6.conf.all.disable_ipv6": 1}), given.host("h2")
+    given.link(*six)
+    net.without_ip6()
+    with net.simulate() as lab:
+        ping = lab.start(tn.apps.ping("h1", "h2", count=2))
+        lab.wait([ping])
+        assert ping.report().lost == 0
+        # Two questions of ARP at most, and two echo requests.
+        assert {row["port"]: row["counters"]["frames"] for row in lab.ports()}["h1-eth0"] <= 4
+    with given.simulate() as lab:
+        pings = [lab.start(tn.apps.ping("h2", to, count=2, interval="10 ms")) for to in ("10.0.0.1", "fd00::1")]
+        lab.wait(pings)
+        assert [ping.report().lost for ping in pings] == [0, 2]

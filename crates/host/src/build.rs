@@ -22,13 +22,17 @@ pub(super) fn stack(described: &HostConfig, seed: u64) -> Result<Stack, HostConf
     if given > MOST_INTERFACES {
         return Err(HostConfigError::TooManyInterfaces { host: name.clone(), given });
     }
-    // A host speaks IPv6 when it has any such address, as real hosts of a lab do.
-    let v6 = described.interfaces.iter().flat_map(|port| &port.addresses).any(|prefix| prefix.address.is_ipv6());
+    let parameters = Parameters::of(described)?;
+    let spoken = |address: &IpAddr| !(parameters.without_v6 && address.is_ipv6());
+    // A host speaks IPv6 when it has any such address.
+    let v6 = !parameters.without_v6
+        && described.interfaces.iter().flat_map(|port| &port.addresses).any(|prefix| prefix.address.is_ipv6());
     let interfaces: Box<[Interface]> = described
         .interfaces
         .iter()
         .map(|port| {
             let mut addresses = port.addresses.clone();
+            addresses.retain(|prefix| spoken(&prefix.address));
             let link_local = Prefix { address: port.mac.link_local().into(), length: LINK_LOCAL_BITS };
             if v6 && !addresses.contains(&link_local) {
                 addresses.push(link_local);
@@ -40,9 +44,9 @@ pub(super) fn stack(described: &HostConfig, seed: u64) -> Result<Stack, HostConf
         interfaces.iter().flat_map(|interface| &interface.addresses).map(|prefix| prefix.address).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let routes = routes(described, &interfaces)?;
+    let routes = routes(described, &interfaces, spoken)?;
     let random = stream(seed, &format!("host {name}"));
-    let mut stack = Stack::new(interfaces, addresses.into(), routes, Parameters::of(described)?, random);
+    let mut stack = Stack::new(interfaces, addresses.into(), routes, parameters, random);
     stack.processing = processing(described, seed)?;
     Ok(stack)
 }
@@ -55,13 +59,17 @@ fn processing(described: &HostConfig, seed: u64) -> Result<Option<Box<Processing
     Processing::new(config, random).map(|processing| Some(Box::new(processing))).map_err(refused)
 }
 
-fn routes(described: &HostConfig, interfaces: &[Interface]) -> Result<Routes, HostConfigError> {
+fn routes(
+    described: &HostConfig,
+    interfaces: &[Interface],
+    spoken: impl Fn(&IpAddr) -> bool,
+) -> Result<Routes, HostConfigError> {
     let mut connected = RoutesBuilder::default();
     add_connected(&mut connected, interfaces);
     let connected = connected.build();
     let mut all = RoutesBuilder::default();
     add_connected(&mut all, interfaces);
-    for route in &described.routes {
+    for route in described.routes.iter().filter(|route| spoken(&route.via)) {
         let interface = if is_link_local(route.via) {
             // Which link it is on cannot be said, so there must be one only.
             (interfaces.len() == 1).then_some(0)

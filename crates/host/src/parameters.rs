@@ -16,6 +16,8 @@ pub(super) struct Parameters {
     pub(super) forwarding_v4: bool,
     /// `net.ipv6.conf.all.forwarding`.
     pub(super) forwarding_v6: bool,
+    /// `net.ipv6.conf.all.disable_ipv6`: it loses its IPv6 addresses and routes.
+    pub(super) without_v6: bool,
     /// `net.ipv4.ip_default_ttl`, used for IPv6 as well.
     pub(super) hop_limit: u8,
     /// TCP.
@@ -25,7 +27,7 @@ pub(super) struct Parameters {
 type Setter = fn(&mut Parameters, &str) -> Result<(), &'static str>;
 
 /// The parameters that are known, with what they set.
-const KNOWN: [(&str, Setter); 10] = [
+const KNOWN: [(&str, Setter); 12] = [
     ("net.ipv4.ip_default_ttl", |p, text| {
         p.hop_limit = text.parse().ok().filter(|ttl| *ttl > 0).ok_or("a number from 1 to 255")?;
         Ok(())
@@ -49,7 +51,10 @@ const KNOWN: [(&str, Setter); 10] = [
     ("net.ipv4.tcp_timestamps", |p, text| flag(text).map(|on| p.tcp.timestamps = on)),
     ("net.ipv4.tcp_window_scaling", |p, text| flag(text).map(|on| p.tcp.window_scaling = on)),
     ("net.ipv4.tcp_wmem", |p, text| sizes(text).map(|sizes| p.tcp.send_buffer = sizes)),
+    ("net.ipv6.conf.all.disable_ipv6", |p, text| flag(text).map(|on| p.without_v6 = on)),
     ("net.ipv6.conf.all.forwarding", |p, text| flag(text).map(|on| p.forwarding_v6 = on)),
+    // Of interfaces to come, and a model has none such.
+    ("net.ipv6.conf.default.disable_ipv6", |_, text| flag(text).map(drop)),
 ];
 
 fn flag(text: &str) -> Result<bool, &'static str> {
@@ -78,7 +83,7 @@ impl Parameters {
         static PLAIN: OnceLock<Arc<Parameters>> = OnceLock::new();
         let plain = PLAIN.get_or_init(|| {
             let tcp = TcpConfig::default();
-            Arc::new(Self { forwarding_v4: false, forwarding_v6: false, hop_limit: 64, tcp })
+            Arc::new(Self { forwarding_v4: false, forwarding_v6: false, without_v6: false, hop_limit: 64, tcp })
         });
         if described.sysctls.is_empty() && !described.forwarding {
             return Ok(Arc::clone(plain));
