@@ -228,6 +228,39 @@ def test_words_of_a_shaped_link_that_tc_does_not_read_are_told_as_mininet_tells_
         assert twinnet("mininet", "--strict", str(tmp_path / "script.py"), word, folder=tmp_path).returncode == 1
 
 
+def test_commands_that_were_refused_are_told_at_the_end_and_fail_when_strict(tmp_path: Path) -> None:
+    script = """
+        import sys
+        from mininet.net import Mininet
+        net = Mininet(controller=None)
+        s1 = net.addSwitch("s1", failMode="standalone")
+        h1 = net.addHost("h1")
+        net.addLink(h1, s1)
+        net.start()
+        for _ in range(2):
+            h1.cmd("tc qdisc add dev h1-eth0 root cake bandwidth 10mbit")
+        s1.cmd("ovs-vsctl set port s1-eth1 bond_mode=active-backup -- list-br")
+        # These ask, or take away what is not there: the network is as it was to be.
+        h1.cmd("tc qdisc del dev h1-eth0 root; tc -s qdisc show dev h1-eth0 root wrong")
+        s1.cmd("ovs-vsctl br-exists s9; ovs-vsctl get bridge s9 name; ovs-vsctl --if-exists del-br s9; "
+               "ovs-vsctl del-port s1 none; ovs-ofctl dump-flows s9")
+        print("done")
+        net.stop()
+        if sys.argv[1] == "leaves":
+            sys.exit(0)
+        """
+    for word in ("ends", "leaves"):
+        done = run_script(tmp_path, script, word)
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+        told = done.stderr.split("twinnet: 2 commands were refused, and the script went on without:\n")[1].splitlines()
+        assert told[0].startswith("    tc qdisc add dev h1-eth0 root cake bandwidth 10mbit: Error: "), told
+        assert told[0].endswith("(2 times)"), told
+        assert told[1].startswith("    ovs-vsctl set port s1-eth1 bond_mode=active-backup -- list-br: ovs-vsctl: "), told
+        assert not told[2:], told
+        strict = twinnet("mininet", "--strict", str(tmp_path / "script.py"), word, folder=tmp_path)
+        assert (strict.returncode, strict.stdout) == (1, "done\n"), strict.stderr
+
+
 def test_addresses_and_routes_that_ip_refuses_are_told_and_refused_when_strict(tmp_path: Path) -> None:
     script = """
         import sys

@@ -10,7 +10,11 @@ _HAS_ITS_OWN = {"ignore_unknown_options": True, "allow_interspersed_args": False
 
 
 @click.command("mininet", short_help="Run a Python script of Mininet.", context_settings=_HAS_ITS_OWN)
-@click.option("--strict", is_flag=True, help="Refuse settings that Mininet ignores, such as bw on a plain link.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse settings that Mininet ignores, such as bw on a plain link; status 1 if a command was refused.",
+)
 @click.option("--export", metavar="FILE", help="Write the network that the script built as a network file (YAML).")
 @click.option(
     "--report", metavar="FILE", help="Write a page about the run (HTML): the verdict, the network, its lines."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from twinnet.lab.circling import told_of_circles
 from twinnet.mininet.fabric import FABRIC
+from twinnet.mininet.refused_commands import REFUSED_COMMANDS
 from twinnet.mininet.wishes import EXPORT_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Outcome:
                 f"{FABRIC.shown['left out']:,} of {FABRIC.shown.total():,} frames between switches were too many for"
                 " captures and counters of their interfaces; tc -s qdisc show has all"
             )
+        if REFUSED_COMMANDS:
+            _say(REFUSED_COMMANDS.told())
         if self._export is not None and not self._described:
             _say(f"{self._export} is not written: the script built no network")
         if self._report is not None:

@@ -104,13 +104,22 @@ def main(arguments: list[str]) -> int:
         return 1
     try:
         exec(code, module.__dict__)
-    except SystemExit:
+    except SystemExit as ended:
+        if not ended.code and _refused_strictly():
+            return 1
         raise
     except BaseException as raised:
         own = raised.__traceback__
         traceback.print_exception(type(raised), raised, own.tb_next if own is not None else None)
         return 130 if isinstance(raised, KeyboardInterrupt) else 1
-    return 0
+    return 1 if _refused_strictly() else 0
+
+
+def _refused_strictly() -> bool:
+    """Whether a command was refused to a script that was to be strict."""
+    from twinnet.mininet.refused_commands import REFUSED_COMMANDS
+
+    return os.environ.get(STRICT_VARIABLE) == "1" and bool(REFUSED_COMMANDS)
 
 
 def _opened(path: str) -> int:

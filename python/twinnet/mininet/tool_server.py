@@ -17,6 +17,7 @@ from twinnet.errors import TwinnetError
 from twinnet.mininet.datapath_tools import DATAPATH_TOOLS, DatapathTools
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
+from twinnet.mininet.refused_commands import REFUSED_COMMANDS
 from twinnet.mininet.switch_columns import Refused
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_clients import asked_words, reply_bytes
@@ -124,6 +125,8 @@ def serve() -> None:
                     reply = _datapath_reply(tools, program, asked)
                 else:
                     reply = database.reply(asked)
+                if reply["status"] > 0:
+                    REFUSED_COMMANDS.note(program, asked, reply["err"])
                 stream.write(reply_bytes(**reply))
 
     threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()
