@@ -139,3 +139,17 @@ def test_iptables_filters_and_translates() -> None:
         assert lab["h1"].run("ping -4 -c 1 -W 1 h2").returncode == 1
         lab["h1"].run("iptables -t nat -F POSTROUTING", check=True)
         assert lab["h1"].run("ping -4 -c 1 -W 1 h2").returncode == 0
+
+
+@needs_ping
+@pytest.mark.parametrize("known", [True, False])
+def test_programs_need_not_ask_for_hardware_addresses_that_were_told(known: bool) -> None:
+    net = two_hosts()
+    net.without_ip6()
+    with net.simulate(hosts="programs", static_neighbours=known) as lab:
+        assert lab["h1"].run("ping -c 1 h2").returncode == 0
+        told = lab["h1"].run("ip neigh show 10.0.0.2").stdout
+        frames = {row["port"]: row["counters"]["frames"] for row in lab.ports()}
+    assert ("PERMANENT" in told) == known, told
+    # Without the table an ARP question and its answer go before the echo.
+    assert (frames["h1-eth0"], frames["h2-eth0"]) == ((1, 1) if known else (2, 2))

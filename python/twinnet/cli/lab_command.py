@@ -118,7 +118,8 @@ def lab(
     Without -c, lines are read from the keyboard, or from standard input when that is a file or pipe. Exit status 1
     when a line failed, or when a controller did not join in time.
     """
-    from twinnet.cli import known_neighbours, lab_options, way_out
+    from twinnet.cli import lab_options, way_out
+    from twinnet.lab.known_neighbours import introduce
 
     described = _described(network, seed, link, parallel_edges)
     if controller is not None or controller_run is not None:
@@ -156,8 +157,8 @@ def lab(
             patience=patience,
         )
     with chosen as running, way_out.open_way(running, nat):
-        if arp and (clock == "wall" or programs):
-            known_neighbours.introduce(running)
+        if arp and clock == "wall":
+            introduce(running)
         if not no_wait:
             _wait_for_controllers(running, wait)
         if unused := lab_options.tell_unused_links(described):

@@ -22,6 +22,7 @@ from twinnet.lab.following import Packet, Way, follow
 from twinnet.lab.guest_options import GuestOptions
 from twinnet.lab.interfaces import RealInterfaces
 from twinnet.lab.joining import wait_until_joined
+from twinnet.lab.known_neighbours import introduce
 from twinnet.lab.live_page import LivePage
 from twinnet.lab.notebook import notebook_part, notebook_widget
 from twinnet.lab.own_of_hosts import commands_of, limit_programs, look_for_images, refuse_own
@@ -75,7 +76,7 @@ class Lab(AnswersToMininet):
     seed
         The seed of all randomness in the place of the network's.
     static_neighbours
-        Whether model hosts know each other's hardware addresses beforehand.
+        Whether hosts on the virtual clock know each other's hardware addresses beforehand.
     programs
         Whether hosts on the virtual clock are real and run programs, but for those that are described as models.
     realtime
@@ -200,6 +201,8 @@ class Lab(AnswersToMininet):
             controllers.start_in_lockstep(self._connection, spec)
             # It is built as it is described: asking for it would take a large network's memory several times.
             self._layout = Layout(spec)
+            if self._static_neighbours and self._programs:
+                introduce(self)
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             if kernel is not None:

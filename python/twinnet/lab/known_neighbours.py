@@ -1,4 +1,4 @@
-"""Hosts that know each other's hardware addresses from the start, as those of Mininet's option ``--arp``."""
+"""Real hosts that know each other's hardware addresses from the start, as those of Mininet's option ``--arp``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def introduce(lab: Lab) -> None:
         if done.returncode != 0:
             raise NotAvailable(
                 f"{node['name']} was not told of the other hosts: {str(done.stderr).strip()}",
-                "install iproute2, or leave --arp away",
+                "install iproute2, or leave static_neighbours (--arp) away",
             )
 
 
