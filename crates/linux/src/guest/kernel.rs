@@ -52,6 +52,10 @@ pub const PROCESSOR: (&str, &str) = (
     "GLIBC_TUNABLES",
     "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX_Fast_Unaligned_Load,-BMI2,-ERMS,-FSRM,-RTM",
 );
+/// What keeps the heap of the guest's first process from growing by more or fewer system calls where the strings that
+/// it begins with are longer, such as the interpreter's path: it grows once, by more than it ever needs.
+const FIRST_HEAP: &str =
+    ":glibc.malloc.top_pad=67108864:glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=268435456";
 /// The beginning of the names of folders.
 const FOLDER: &str = "twinnet-guest-";
 
@@ -462,7 +466,7 @@ fn arguments(settings: &GuestSettings, seed: u64, cards: usize) -> Result<Vec<St
     arguments.push("fb_tunnels=none".to_owned());
     arguments.push("dummy.numdummies=0".to_owned());
     // What a kernel does not know goes into the environment of its first process.
-    arguments.push(format!("{}={}", PROCESSOR.0, PROCESSOR.1));
+    arguments.push(format!("{}={}{FIRST_HEAP}", PROCESSOR.0, PROCESSOR.1));
     arguments.push(format!("ttcost={}", settings.clock_reading_ns));
     arguments.push(format!("ttsyscall={}", settings.system_call_ns));
     arguments.push(format!("init=/proc/self/cwd/{INIT}"));
