@@ -1,5 +1,5 @@
-"""Commands of a script that ``tc``, ``ovs-vsctl`` and their kin refused: scripts throw away what these programs say, and
-go on with another network than the one that they ask for."""
+"""Commands of a script that ``tc``, ``ovs-vsctl`` and their kin refused: scripts throw away what these programs say,
+and go on with another network than the one that they ask for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _ASKS = {
 }
 """The commands of each program that change nothing. Others of them begin with one of `_ASKS_BEGIN`."""
 _ASKS_BEGIN = ("list-", "get-", "dump-")
+_WITH_VALUE = ("-O", "-F", "-t", "-T")
+"""Options of Open vSwitch's tools whose value is a word of its own."""
 _DELETES_BEGIN = ("del",)
 """To take away what is not there is refused everywhere, and changes nothing."""
 
@@ -51,7 +53,8 @@ class RefusedCommands:
             rows = list(self._times.items())
         lines = [f"    {command}: {said}{f' ({times} times)' if times > 1 else ''}" for (command, said), times in rows]
         if len(lines) > _SHOWN:
-            lines[_SHOWN:] = [f"    and {len(lines) - _SHOWN} others"]
+            more = len(lines) - _SHOWN
+            lines[_SHOWN:] = [f"    and {more} others" if more > 1 else "    and another"]
         number = f"{len(rows)} commands were" if len(rows) > 1 else "a command was"
         return "\n".join([f"{number} refused, and the script went on without:", *lines])
 
@@ -71,11 +74,14 @@ def _leaves(program: str, words: Sequence[str]) -> bool:
 def _commands(program: str, arguments: Sequence[str]) -> list[list[str]]:
     """The commands of one line, which ``ovs-vsctl`` parts by ``--``, without options before them."""
     parts: list[list[str]] = [[]]
-    for word in arguments:
+    words = iter(arguments)
+    for word in words:
         if word == "--" and program == "ovs-vsctl":
             parts.append([])
         elif not word.startswith("-") or parts[-1]:
             parts[-1].append(word)
+        elif word in _WITH_VALUE and program != "tc":
+            next(words, None)
     return [part for part in parts if part]
 
 
