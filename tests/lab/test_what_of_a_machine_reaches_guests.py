@@ -32,16 +32,35 @@ with net.simulate(hosts="programs") as lab:
 """
 """A connection, whose port and sequence numbers the guest draws, and numbers that a program draws."""
 
+WEB = """
+import sys
+import twinnet as tn
+sys.executable = sys.argv[1]
+net = tn.Network()
+net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
+with net.simulate(hosts="programs") as lab:
+    lab["h2"].run("mkdir -p /srv/page")
+    lab["h2"].run("dd if=/dev/zero of=/srv/page/big bs=1000 count=300", check=True)
+    lab["h2"].popen("python3 -m http.server 8000 --directory /srv/page", stdout=tn.lab.DEVNULL)
+    lab.run_until("5 s")
+    for _ in range(5):
+        fetch = "import urllib.request; urllib.request.urlopen('http://10.0.0.2:8000/big').read()"
+        lab["h1"].run(["python3", "-c", fetch], check=True)
+    print(lab.trace_hash)
+"""
+"""A server and clients, whose turns depend on the moment at which each program begins."""
 
 OWN = "/usr/bin:/usr/local/bin"
 """Where a machine has its own interpreter."""
 
 
-def told(*before: str, python: str = sys.executable, cwd: Path | None = None, **environment: str) -> str:
-    """What the lab prints, started by the words `before`, with this interpreter in its guest."""
+def told(
+    *before: str, program: str = LAB, python: str = sys.executable, cwd: Path | None = None, **environment: str
+) -> str:
+    """What the lab of `program` prints, started by the words `before`, with this interpreter in its guest."""
     path = os.pathsep.join([str(Path(tn.__file__).parent.parent), *sys.path])
     done = subprocess.run(
-        [*before, sys.executable, "-c", LAB, python],
+        [*before, sys.executable, "-c", program, python],
         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path, **environment}, cwd=cwd, timeout=100,
         check=False,
     )  # fmt: skip
@@ -84,6 +103,18 @@ def test_where_the_interpreter_is_does_not_matter(usual: str, tmp_path: Path) ->
     others = {str(found) for name in ("python3", "python3.12", "python3.13") if (found := shutil.which(name, path=OWN))}
     for python in (str(interpreter), str(link), str(copy), *sorted(others)):
         assert told(python=python) == usual, python
+
+
+@pytest.mark.long
+def test_how_long_the_path_of_the_interpreter_is_does_not_matter(tmp_path: Path) -> None:
+    """Strings of the guest's first process grow with it, and once its heap then grew by one system call more."""
+    interpreter, hashes = Path(sys.executable).resolve(), set[str]()
+    for length in range(1, 121, 5):
+        link = tmp_path / ("a" * length) / "python"
+        link.parent.mkdir()
+        link.symlink_to(interpreter)
+        hashes.add(told(program=WEB, python=str(link)))
+    assert len(hashes) == 1, hashes
 
 
 def test_other_files_beside_do_not_matter(usual: str, tmp_path: Path) -> None:
