@@ -53,9 +53,10 @@ pub const PROCESSOR: (&str, &str) = (
     "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX_Fast_Unaligned_Load,-BMI2,-ERMS,-FSRM,-RTM",
 );
 /// What keeps the heap of the guest's first process from growing by more or fewer system calls where the strings that
-/// it begins with are longer, such as the interpreter's path: it grows once, by more than it ever needs.
+/// it begins with are longer, such as the interpreter's path: it grows once, by more than most networks need, and no
+/// more than the least guest has.
 const FIRST_HEAP: &str =
-    ":glibc.malloc.top_pad=67108864:glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=268435456";
+    ":glibc.malloc.top_pad=16777216:glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=268435456";
 /// The beginning of the names of folders.
 const FOLDER: &str = "twinnet-guest-";
 
