@@ -55,6 +55,12 @@ def test_a_program_that_computes_long_needs_more_patience_and_gets_it() -> None:
 
 
 @needs_a_kernel
+def test_the_least_memory_is_enough_for_a_program() -> None:
+    with two_hosts().simulate(hosts="programs", memory="64 MiB") as lab:
+        assert lab["h1"].run("true").returncode == 0
+
+
+@needs_a_kernel
 def test_memory_is_as_much_as_was_asked_for_and_is_in_the_record() -> None:
     asks = "awk '/MemTotal/ {print $2}' /proc/meminfo; df -k --output=size / | tail -1"
     with two_hosts().simulate(hosts="programs", memory="1 GiB") as lab:
