@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from labs_here import can_run_labs
 from mininet_scripts import run_script
+from twinnet.errors import TwinnetError
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.shaping import Shaping
@@ -120,14 +121,14 @@ def test_deleting_the_root_takes_all_below_it_away() -> None:
         ("qdisc add dev x root netem delay soon", "Illegal"),
         ("qdisc add dev x root netem curropt 1%", 'What is "curropt"?'),
         ("qdisc add dev x root tbf rate quick burst 1k", 'tbf: illegal value for "rate": "quick"'),
-        ("qdisc add dev x root cake", "Specified qdisc kind is unknown: cake"),
+        ("qdisc add dev x root cake", "qdisc cake is not there"),
         ("qdisc del dev x root", "Cannot delete qdisc"),
         ("qdisc change dev x root netem delay 1ms", "Qdisc not found"),
         ("qdisc add dev x ingress", "ingress is not there"),
         ("filter add dev x parent 1: protocol ip u32 match ip dst 1.2.3.4 flowid 1:1", "Parent Qdisc doesn't exist"),
         ("-j qdisc show dev x", "tc -j is not there"),
         ("qdisc add dev x root codel buckets 5", 'What is "buckets"?\nOur codel has limit, target, interval, ecn'),
-        ("class add dev x parent 1: classid 1:1 htb rate 1mbit", "Failed to find qdisc"),
+        ("class add dev x parent 1: classid 1:1 htb rate 1mbit", "No such file or directory"),
         ("qdisc turn dev x root netem", '"turn" is unknown'),
     ],
 )
@@ -136,6 +137,19 @@ def test_what_cannot_be_done_is_refused(command: str, words: str) -> None:
     with pytest.raises(LineRefused, match=re.escape(words)):
         lines.run(command.split())
     assert line.intf.shaping == Shaping()
+
+
+def test_what_the_fabric_refuses_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines, line = control(Shaping(delay="3ms"))
+
+    def refuse(_intf: Any) -> None:
+        raise TwinnetError("too long")
+
+    monkeypatch.setattr(line, "shaping_changed", refuse)
+    before = lines.run(["qdisc", "show", "dev", "x"])
+    with pytest.raises(TwinnetError):
+        lines.run(["qdisc", "replace", "dev", "x", "root", "netem", "delay", "200s"])
+    assert (line.intf.shaping, lines.run(["qdisc", "show", "dev", "x"])) == (Shaping(delay="3ms"), before)
 
 
 @pytest.mark.parametrize("command", ["qdisc show dev other", "qdisc show", "-V", "actions list", ""])

@@ -17,7 +17,7 @@ from twinnet.mininet.line_control import LineControl, LineRefused
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.tc_commands import delay_commands, rate_commands
 from twinnet.mininet.tc_grammar import read_discipline
-from twinnet.mininet.tc_tree import plain_queue
+from twinnet.mininet.tc_queues import plain_queue
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
@@ -191,7 +191,45 @@ def test_flower_is_read_too(line: Line, lines: LineControl) -> None:
         {"at": 8, "mask": 0x00FF0000, "value": 0x00060000},
         {"at": 16, "mask": 0xFFFFFFFF, "value": 0x0A000002},
         {"at": 20, "mask": 0xFFFF, "value": 5001},
+        # Ports are seen behind a header without options, and not in fragments.
+        {"at": 0, "mask": 0x0F000000, "value": 0x05000000},
+        {"at": 4, "mask": 0x3FFF, "value": 0},
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "header"),
+    [
+        # Masks are hexadecimal, and bits of one word are compared at once.
+        ("match ip sport 5001 ffff match ip dport 80 0xffff", [(20, 0xFFFFFFFF, 5001 << 16 | 80)]),
+        ("match ip6 src 2001:db8::/40", [(8, 0xFFFFFFFF, 0x20010DB8), (12, 0xFF000000, 0)]),
+        ("match ip nofrag match ip icmp_type 8 ff", [(4, 0x3FFF, 0), (20, 0xFF000000, 0x08000000)]),
+        # Without a link, nexthdr is the network header itself, as in the kernel.
+        ("match u16 80 0xffff at nexthdr+22 match ip sport 9 0xffff", [(20, 0xFFFF, 80), (20, 0xFFFF0000, 9 << 16)]),
+    ],
+)
+def test_selectors_of_u32_compare_words_of_the_header(
+    line: Line, lines: LineControl, words: str, header: list[tuple[int, int, int]]
+) -> None:
+    run(lines, HTB)
+    run(lines, f"filter add dev x parent 1: protocol all u32 {words} flowid 1:10")
+    rule = queue_of(line)["rules"][0]
+    assert [(word["at"], word["mask"], word["value"]) for word in rule["header"]] == header
+    assert rule["ether_type"] is None
+
+
+def test_filters_that_choose_no_class_give_frames_to_the_usual_one(line: Line, lines: LineControl) -> None:
+    run(lines, HTB)
+    run(
+        lines,
+        """
+        filter add dev x parent 1: prio 1 protocol ip u32 match ip dport 80 0xffff flowid 1:99
+        filter add dev x parent 1: prio 2 protocol ip u32 match u32 0 0 flowid 1:10
+        """,
+    )
+    queue = queue_of(line)
+    # The class 1:30 stands third.
+    assert ([rule["number"] for rule in queue["rules"]], queue["otherwise"]) == ([2, 0], 2)
 
 
 def test_what_was_set_is_shown_in_the_words_of_tc_with_the_counts_of_each_class(line: Line, lines: LineControl) -> None:
@@ -225,20 +263,20 @@ def test_what_was_set_is_shown_in_the_words_of_tc_with_the_counts_of_each_class(
     ("command", "words"),
     [
         ("filter add dev x parent 1: protocol ip handle 5 fw flowid 1:10", "marks of iptables do not reach our lines"),
-        ("filter add dev x parent 1: protocol ip u32 match ip dport 80 0xffff", "needs flowid"),
-        ("filter add dev x parent 1: protocol ip u32 match ip port 80 0xffff flowid 1:10", 'Illegal "match": ip port'),
-        ("filter add dev x parent 1: protocol ip u32 match ip dport 70000 0xffff flowid 1:10", "more than 16 bits"),
-        ("filter add dev x parent 1: protocol ip u32 match ip dst here flowid 1:10", "no address of IPv4"),
-        ("filter add dev x parent 1: protocol ip u32 flowid 1:10", 'u32 needs "match"'),
-        ("filter add dev x parent 1: protocol ipx u32 match u32 0 0 flowid 1:10", "filters of protocol ipx"),
+        ("filter add dev x parent 1: protocol ip u32 match ip dport 80 0xffff", "u32 without flowid"),
+        ("filter add dev x parent 1: protocol ip u32 match ip port 80 0xffff flowid 1:10", 'Illegal "match"'),
+        ("filter add dev x parent 1: protocol ip u32 match ip dport 70000 0xffff flowid 1:10", 'Illegal "match"'),
+        ("filter add dev x parent 1: protocol ip u32 match ip dst here flowid 1:10", 'Illegal "match"'),
+        ("filter add dev x parent 1: protocol ip u32 flowid 1:10", "Selector not specified"),
+        ("filter add dev x parent 1: protocol 802.1ad u32 match u32 0 0 flowid 1:10", "filters of protocol 802.1ad"),
         (
             "filter add dev x parent 1: protocol ip u32 match u32 0 0 police rate 1mbit flowid 1:10",
-            "actions of filters",
+            "u32 police is not there",
         ),
-        ("filter del dev x parent 1: prio 9", "filter not found"),
-        ("class add dev x parent 1:5 classid 1:50 htb rate 1mbit", "Failed to find the parent class"),
-        ("class add dev x parent 1:1 classid 1:10 htb rate 1mbit", "Exclusivity flag on"),
-        ("class change dev x parent 1:1 classid 1:11 htb rate 1mbit", "class not found"),
+        ("filter del dev x parent 1: prio 9", "Cannot find specified filter chain"),
+        ("class add dev x parent 1:5 classid 1:50 htb rate 1mbit", "the parent class 1:5 is not there"),
+        ("class add dev x parent 1:1 classid 1:10 htb rate 1mbit", "File exists"),
+        ("class change dev x parent 1:1 classid 1:11 htb rate 1mbit", "No such file or directory"),
         ("class add dev x parent 1:1 classid 1:50 htb ceil 1mbit", '"rate" is required.'),
     ],
 )
@@ -318,7 +356,7 @@ def test_the_average_of_red_follows_its_burst(words: str, weight: float) -> None
 
 @pytest.mark.parametrize("burst", ["5", "100000000"])
 def test_a_burst_that_no_average_of_red_can_follow_is_refused(burst: str) -> None:
-    with pytest.raises(LineRefused, match="RED: a burst of"):
+    with pytest.raises(LineRefused, match="RED: failed to calculate EWMA constant"):
         words = f"limit 400000 min 30000 max 90000 avpkt 1000 burst {burst}"
         plain_queue("red", read_discipline("red", words.split()))
 

@@ -1,31 +1,38 @@
-"""Filters of ``tc``: how they are written, and the rules of the lab protocol that they become.
+"""Filters of ``tc``: the words that all kinds have, how they are shown, and the rules that they become.
 
-``u32`` compares words of the network header, as :class:`twinnet.qos.Classify` does. ``flower`` and ``matchall`` become
-the same.
+All become comparisons of words of the network header, as :class:`twinnet.qos.Classify` does them.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from twinnet.mininet.tc_words import LineRefused, after
+from twinnet.mininet.tc_flower import ETHER_ALL, Flower, read_flower, read_match_all
+from twinnet.mininet.tc_u32 import U32, Key, hash_id, read_u32
+from twinnet.mininet.tc_words import LineRefused, class_id, kernel_refuses, matching, number, taken
 
-__all__ = ["Filter", "read_filter"]
+__all__ = ["KINDS", "Filter", "FilterWords", "protocol_name", "read_filter"]
 
-_ETHER_TYPES = {"ip": 0x0800, "ipv4": 0x0800, "ipv6": 0x86DD, "arp": 0x0806, "all": None}
-_PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmp6": 58, "sctp": 132}
-_SPELLINGS = {
-    "parent": "parent",
-    "handle": "handle",
-    "protocol": "protocol",
-    "proto": "protocol",
-    **dict.fromkeys(("prio", "pref", "preference", "priority"), "prio"),
-}
-_PRIORITY_STEP, _FIRST_PRIORITY = 1, 49152
-"""A filter without a priority goes before all that are there (``tcf_auto_prio`` in Linux ``net/sched/cls_api.c``)."""
+KINDS = ("u32", "flower", "matchall")
+_KINDS_OF_TC = ("basic", "bpf", "cgroup", "flow", "fw", "route", "rsvp", "rsvp6", "tcindex")
+_PROTOCOLS = (
+    {"loop": 0x60, "pup": 0x200, "pupat": 0x201, "ip": 0x800, "x25": 0x805, "arp": 0x806, "bpq": 0x8FF}
+    | {"ieeepup": 0xA00, "ieeepupat": 0xA01, "dec": 0x6000, "dna_dl": 0x6001, "dna_rc": 0x6002, "dna_rt": 0x6003}
+    | {"lat": 0x6004, "diag": 0x6005, "cust": 0x6006, "sca": 0x6007, "rarp": 0x8035, "atalk": 0x809B}
+    | {"aarp": 0x80F3, "ipx": 0x8137, "ipv6": 0x86DD, "ppp_disc": 0x8863, "ppp_ses": 0x8864, "atmmpoa": 0x884C}
+    | {"atmfate": 0x8884, "802_3": 1, "ax25": 2, "all": ETHER_ALL, "802_2": 4, "snap": 5, "ddcmp": 6, "wan_ppp": 7}
+    | {"ppp_mp": 8, "localtalk": 9, "can": 0xC, "ppptalk": 0x10, "tr_802_2": 0x11, "mobitex": 0x15}
+    | {"control": 0x16, "irda": 0x17, "econet": 0x18, "tipc": 0x88CA, "profinet": 0x8892, "aoe": 0x88A2}
+    | {"ethercat": 0x88A4, "802.1Q": 0x8100, "802.1ad": 0x88A8, "mpls_uc": 0x8847, "mpls_mc": 0x8848, "teb": 0x6558}
+    | {"LLDP": 0x88CC, "ipv4": 0x800}
+)
+_LEAST_ETHER_TYPE = 0x600
+_TAGS = (0x8100, 0x88A8)
+_MOST_WORDS = 16
+"""Words of the header that one rule of the lab protocol compares."""
 
 
 @dataclass(frozen=True)
@@ -35,192 +42,196 @@ class Filter:
     Parameters
     ----------
     parent
-        The discipline or class that it belongs to.
+        The discipline that it belongs to, by its handle.
     protocol
-        ``ip``, ``ipv6``, ``arp`` or ``all``.
+        The EtherType, or 3 for all.
     priority
-        Filters of lower numbers are tried first, those of one number in the order of their making.
+        Filters of lower numbers are tried first, those of one number in the order of their handles. Those of one number
+        have one kind and one protocol.
     kind
         ``u32``, ``flower`` or ``matchall``.
     flowid
         The class that it chooses.
-    header
-        Words of the network header, as in the lab protocol.
+    keys
+        What is compared.
     number
         The number of its handle.
+    table
+        The table of its priority, of a ``u32``.
+    lines
+        What is shown of it, of a ``flower`` and ``matchall``.
+    skip_hardware
+        Whether ``skip_hw`` is shown, of a ``u32``.
     """
 
     parent: str
-    protocol: str
+    protocol: int
     priority: int
     kind: str
     flowid: str
-    header: tuple[dict[str, int], ...] = field(default=())
-    number: int = 0x800
+    keys: tuple[Key, ...]
+    number: int
+    table: int = 0x800
+    lines: tuple[str, ...] = ()
+    skip_hardware: bool = False
 
     def rule(self, number: int) -> dict[str, Any]:
         """Return the rule of the lab protocol that gives what matches the queue number `number`."""
-        return {"number": number, "ether_type": _ETHER_TYPES[self.protocol], "header": list(self.header)}
+        ether_type = None if self.protocol == ETHER_ALL else self.protocol
+        header = [{"at": key.at, "mask": key.mask, "value": key.value} for key in self.keys]
+        return {"number": number, "ether_type": ether_type, "header": header}
 
     def shown(self) -> str:
-        """Return what ``tc filter show`` prints of it."""
-        parent = self.parent.removesuffix("0") if self.parent.endswith(":0") else self.parent
-        head = f"filter parent {parent} protocol {self.protocol} pref {self.priority} {self.kind} chain 0 "
+        """Return what ``tc filter show`` prints of it, behind what it prints of its priority."""
         if self.kind != "u32":
-            return f"{head}\n{head}handle 0x{self.number - 0x7FF:x} classid {self.flowid} \n"
-        text = f"{head}\n{head}fh 800: ht divisor 1 \n"
-        text += f"{head}fh 800::{self.number:x} order {self.number} key ht 800 bkt 0 *flowid {self.flowid} not_in_hw \n"
-        for one in self.header or ({"at": 0, "mask": 0, "value": 0},):
-            text += f"  match {one['value']:08x}/{one['mask']:08x} at {one['at']}\n"
-        return text
+            name = "classid" if self.kind == "flower" else "flowid"
+            return f"handle 0x{self.number:x} {name} {self.flowid} \n{''.join(self.lines)}"
+        flags = "skip_hw " if self.skip_hardware else ""
+        head = f"fh {self.table:x}::{self.number:x} order {self.number} key ht {self.table:x} bkt 0 "
+        keys = "".join(key.shown() for key in self.keys)
+        return f"{head}*flowid {self.flowid} {flags}not_in_hw \n{keys}"
 
 
-def read_filter(words: list[str], there: list[Filter]) -> Filter:
-    """Return the filter that the words after ``tc filter add dev NAME`` describe; `there` are those of the interface.
+@dataclass
+class FilterWords:
+    """What a line of ``tc filter`` says; the numbers are 0 and the texts are empty where it says nothing."""
 
-    Raises
-    ------
-    LineRefused
-        What our filters do not have, or what is missing.
-    """
+    parent: str = ""
+    protocol: int = 0
+    priority: int = 0
+    kind: str = ""
+    handle: tuple[int, int] = (0, 0)
+    options: U32 | Flower | None = None
+    bare: bool = True
+    handle_text: str = ""
+    protocol_said: bool = False
+
+    def check(self) -> None:
+        """Refuse what ``tc`` and the kernel take and our filters do not have."""
+        options = self.options
+        if options is not None and options.refused:
+            raise LineRefused(f"{self.kind} {options.refused}")
+        if options is None or not options.flowid:
+            raise LineRefused(f"{self.kind} without flowid is not there: our filters choose classes")
+        if (self.protocol != ETHER_ALL and self.protocol < _LEAST_ETHER_TYPE) or self.protocol in _TAGS:
+            name = protocol_name(self.protocol)
+            raise LineRefused(
+                f"filters of protocol {name} are not there: ours see what is behind Ethernet and VLAN tags"
+            )
+        if len(self.keys()) > _MOST_WORDS:
+            raise LineRefused(f"{self.kind} with more than {_MOST_WORDS} words of the header is not there")
+
+    def keys(self) -> tuple[Key, ...]:
+        """Return the words of the header that are compared."""
+        if isinstance(self.options, Flower):
+            return tuple(key for keys in self.options.keys.values() for key in keys)
+        return tuple(self.options.keys or ()) if self.options else ()
+
+
+def protocol_name(protocol: int) -> str:
+    """Return the protocol as ``tc`` shows it."""
+    return next((name for name, value in _PROTOCOLS.items() if value == protocol), f"[{protocol}]")
+
+
+def read_filter(words: list[str], action: str) -> FilterWords:
+    """Return what the words after ``tc filter add dev NAME`` say, or those of another action; raises
+    :class:`LineRefused` for what ``tc`` does not read."""
+    said = FilterWords(protocol=ETHER_ALL if action in ("add", "replace") else 0)
     given = list(words)
-    settings = {"parent": "", "protocol": "all", "prio": ""}
-    while given and (given[0] in _SPELLINGS or given[0] == "root"):
+    while given:
         word = given.pop(0)
-        if word != "root" and given:
-            settings[_SPELLINGS[word]] = given.pop(0)
-    kind = given.pop(0) if given else ""
-    protocol = settings["protocol"].lower()
-    if protocol not in _ETHER_TYPES:
-        raise LineRefused(f"filters of protocol {protocol} are not there; our lines have {', '.join(_ETHER_TYPES)}")
-    if kind not in ("u32", "flower", "matchall"):
-        what = f'Unknown filter "{kind}"' if kind else "give the kind of filter"
+        name = word if word in _EXACT else matching(word, _NAMES)
+        if name is None and action == "show":
+            raise LineRefused(f' What is "{word}"? Try "tc filter help"', 255)
+        if name is None:
+            said.kind = word
+            break
+        if name in _REFUSED:
+            raise LineRefused(f"{_REFUSED[name]} are not there at the ends of our lines")
+        name = "priority" if name == "preference" else name
+        if name == "block":
+            raise LineRefused('Error: "dev" and "block" are mutually exclusive', 255)
+        _read_common(said, name, given, action)
+    if action != "show":
+        _read_kind(said, given)
+    return said
+
+
+def _read_common(said: FilterWords, name: str, given: list[str], action: str) -> None:
+    if name == "root":
+        if said.parent:
+            raise LineRefused('Error: "root" is duplicate parent ID', 255)
+        said.parent = "root"
+        return
+    text = taken(given)
+    before = {"parent": said.parent, "handle": said.handle_text, "priority": said.priority}
+    if before.get(name, name == "protocol" and said.protocol_said):
+        raise LineRefused(f'Error: duplicate "{name}": "{text}" is the second value.', 255)
+    try:
+        if name == "parent":
+            said.parent = class_id(text)
+        elif name == "handle":
+            said.handle_text = text
+        elif name == "priority":
+            said.priority = number(text, most=2**32 - 1 if action == "show" else 0xFFFF)
+        elif name == "protocol":
+            said.protocol, said.protocol_said = _protocol(text), True
+        elif number(text):
+            raise LineRefused(f"chain {text} is not there: our filters have chain 0")
+    except ValueError:
+        what = _WRONG[name]
+        if action == "show" and name in ("parent", "priority"):
+            what = "invalid parent ID" if name == "parent" else "invalid preference"
+        raise LineRefused(f'Error: argument "{text}" is wrong: {what}', 255) from None
+
+
+def _protocol(text: str) -> int:
+    named = next((value for name, value in _PROTOCOLS.items() if name.lower() == text.lower()), None)
+    return number(text, most=0xFFFF) if named is None else named
+
+
+def _read_kind(said: FilterWords, given: Sequence[str]) -> None:
+    """Read the handle and the words of the kind."""
+    kind, handle, words = said.kind, said.handle_text, list(given)
+    said.bare = not words
+    if not kind:
+        if handle:
+            raise LineRefused('Must specify filter type when using "handle"', 255)
+        return
+    if kind in _KINDS_OF_TC:
         marks = " (marks of iptables do not reach our lines)" if kind == "fw" else ""
-        raise LineRefused(f"{what}; our lines have u32, flower and matchall{marks}")
-    if any(word in ("action", "police") for word in given):
-        raise LineRefused("actions of filters are not there; our filters choose classes (flowid)")
-    flowid = after(given, "flowid", "classid")
-    if flowid is None:
-        raise LineRefused("a filter needs flowid")
-    header = _u32(given) if kind == "u32" else _flower(given, protocol) if kind == "flower" else []
-    lowest = min((one.priority for one in there), default=_FIRST_PRIORITY + _PRIORITY_STEP)
-    priority = int(settings["prio"], 0) if settings["prio"] else lowest - _PRIORITY_STEP
-    number = max((one.number for one in there if one.priority == priority), default=0x7FF) + 1
-    return Filter(settings["parent"], protocol, priority, kind, flowid, tuple(header), number)
+        raise LineRefused(f"filters of the kind {kind} are not there; our lines have {', '.join(KINDS)}{marks}")
+    if kind not in KINDS:
+        if words:
+            said_of = f'Unknown filter "{kind}", hence option "{words[0]}" is unparsable'
+            raise LineRefused(f"{said_of}\nOur lines have {', '.join(KINDS)}.", 1)
+        raise kernel_refuses("Error: TC classifier not found.")
+    try:
+        if kind == "u32" and handle:
+            table, _, node = hash_id(handle)
+            said.handle = (table, node)
+        elif kind == "flower" and handle:
+            said.handle = (0, number(handle))
+        elif handle and (digits := re.match(r"0x[0-9a-f]+|[0-9]+", handle, re.IGNORECASE)):
+            said.handle = (0, int(digits[0], 0) if digits[0].isdigit() is False else int(digits[0]))
+    except ValueError:
+        raise LineRefused("Illegal filter ID" if kind == "u32" else 'Illegal "handle"', 1) from None
+    if kind == "u32":
+        options = read_u32(words)
+        table, node = said.handle
+        if options.order and node not in (0, options.order):
+            raise LineRefused('"order" contradicts "handle"', 1)
+        said.options, said.handle = options, (table, node or options.order)
+    else:
+        said.options = (read_flower if kind == "flower" else read_match_all)(words, said.protocol)
 
 
-def _u32(words: list[str]) -> list[dict[str, int]]:
-    """The words of the header that the selectors of ``u32`` compare."""
-    found: list[dict[str, int]] = []
-    given = list(words)
-    while given:
-        word = given.pop(0)
-        if word == "match":
-            found.append(_selector(given))
-        elif word in ("flowid", "classid"):
-            given.pop(0)
-        else:
-            raise LineRefused(f"u32 {word} is not there; our filters have match and flowid")
-    if not found:
-        raise LineRefused('u32 needs "match"; match u32 0 0 takes all')
-    return found
-
-
-def _selector(given: list[str]) -> dict[str, int]:
-    """Read one selector, and take its words out of `given`."""
-    kind = given.pop(0)
-    if kind in ("u32", "u16", "u8"):
-        bits = int(kind[1:])
-        value, mask = int(given.pop(0), 0), int(given.pop(0), 0)
-        place = given.pop(1) if given[:1] == ["at"] else "0"
-        if given[:1] == ["at"]:
-            given.pop(0)
-        if not place.isdigit() and not place.lower().startswith("0x"):
-            raise LineRefused(f"u32 at {place} is not there; give the distance from the begin of the IP header")
-        return _word(int(place, 0), bits, value, mask)
-    if kind not in ("ip", "ip6"):
-        raise LineRefused(f"u32 match {kind} is not there; our filters have ip, ip6, u32, u16 and u8")
-    name = given.pop(0)
-    if name in ("src", "dst"):
-        return _address(given, kind, name)
-    fields = _FIELDS[kind]
-    if name not in fields:
-        raise LineRefused(f'Illegal "match": {kind} {name}; our filters have src, dst, {", ".join(fields)}')
-    at, bits = fields[name]
-    text = given.pop(0)
-    value = _PROTOCOLS.get(text) if name == "protocol" else None
-    return _word(at, bits, int(text, 0) if value is None else value, int(given.pop(0), 0))
-
-
-_FIELDS = {
-    "ip": {"tos": (1, 8), "dsfield": (1, 8), "protocol": (9, 8), "sport": (20, 16), "dport": (22, 16)},
-    "ip6": {"protocol": (6, 8), "sport": (40, 16), "dport": (42, 16)},
+_EXACT = ("root", "ingress", "egress", "parent", "handle")
+_NAMES = ("block", "priority", "preference", "protocol", "chain", "estimator")
+_REFUSED = {"ingress": "ingress and egress", "egress": "ingress and egress", "estimator": "estimators"}
+_WRONG = {
+    "parent": "Invalid parent ID",
+    "priority": "invalid priority value",
+    "protocol": "invalid protocol",
+    "chain": "invalid chain index value",
 }
-
-
-def _address(given: list[str], kind: str, name: str) -> dict[str, int]:
-    text = given.pop(0)
-    try:
-        if kind == "ip6":
-            raise LineRefused("u32 match ip6 src and dst are not there; use flower with src_ip and dst_ip")
-        network = ipaddress.IPv4Network(text, strict=False)
-    except ValueError:
-        raise LineRefused(f'Illegal "match": {text} is no address of IPv4') from None
-    mask = int(network.netmask)
-    return {"at": 12 if name == "src" else 16, "mask": mask, "value": int(network.network_address)}
-
-
-def _word(at: int, bits: int, value: int, mask: int) -> dict[str, int]:
-    """The word of 32 bits that has the value of `bits` bits at the byte `at`."""
-    most = (1 << bits) - 1
-    if not (0 <= value <= most and 0 <= mask <= most):
-        raise LineRefused(f'Illegal "match": {value:#x} {mask:#x} is more than {bits} bits')
-    if at % 4 * 8 + bits > 32:
-        raise LineRefused(f'Illegal "match": {bits} bits at {at} lie across two words; give a multiple of {bits // 8}')
-    shift = 32 - bits - at % 4 * 8
-    if at - at % 4 > 252:
-        raise LineRefused(f"u32 at {at} is not there; our filters see the first 256 bytes")
-    return {"at": at - at % 4, "mask": mask << shift, "value": (value & mask) << shift}
-
-
-def _flower(words: list[str], protocol: str) -> list[dict[str, int]]:
-    """The words of the header that the keys of ``flower`` compare."""
-    found: list[dict[str, int]] = []
-    if protocol not in ("ip", "ipv4", "ipv6"):
-        raise LineRefused("flower needs protocol ip or ipv6")
-    six = protocol == "ipv6"
-    ports = 40 if six else 20
-    keys: dict[str, Callable[[str], list[dict[str, int]]]] = {
-        "ip_proto": lambda text: [_word(6 if six else 9, 8, _PROTOCOLS.get(text) or int(text, 0), 0xFF)],
-        "src_port": lambda text: [_word(ports, 16, int(text, 0), 0xFFFF)],
-        "dst_port": lambda text: [_word(ports + 2, 16, int(text, 0), 0xFFFF)],
-        "src_ip": lambda text: _words_of_address(text, 8 if six else 12),
-        "dst_ip": lambda text: _words_of_address(text, 24 if six else 16),
-    }
-    given = [word for word in words if word not in ("skip_hw", "skip_sw")]
-    while given:
-        word = given.pop(0)
-        text = given.pop(0) if given else ""
-        if word in ("flowid", "classid"):
-            continue
-        if word not in keys:
-            raise LineRefused(f"flower {word} is not there; our filters have {', '.join(keys)}")
-        found += keys[word](text)
-    return found
-
-
-def _words_of_address(text: str, at: int) -> list[dict[str, int]]:
-    try:
-        network = ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise LineRefused(f"flower: {text} is no address") from None
-    mask, value = network.netmask.packed, network.network_address.packed
-    words = [
-        {
-            "at": at + place,
-            "mask": int.from_bytes(mask[place : place + 4]),
-            "value": int.from_bytes(value[place : place + 4]),
-        }
-        for place in range(0, len(mask), 4)
-    ]
-    return [word for word in words if word["mask"]]

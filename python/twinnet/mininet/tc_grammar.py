@@ -9,13 +9,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinnet.mininet.tc_words import LineRefused, number, rate_bps, seconds, share, size_bytes, time_ps
+from twinnet.mininet.tc_netem import read_netem
+from twinnet.mininet.tc_words import (
+    LineRefused,
+    Settings,
+    matching,
+    number,
+    rate_bps,
+    red_weight,
+    seconds,
+    share,
+    size_bytes,
+    taken,
+    time_ps,
+)
 
-__all__ = ["Settings", "read_class", "read_discipline", "taken"]
+__all__ = ["read_class", "read_discipline"]
 
-Settings = dict[str, Any]
 _Reader = Callable[[str], Any]
-_UNREADABLE, _INCOMPLETE = 1, 255
+_UNREADABLE = 1
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,8 @@ class _Grammar:
         What ``tc`` says of another word, and of a value that it cannot read.
     twice
         What ``tc`` says of a word that is there twice; empty: the last one counts.
+    short
+        Words that may be cut short, in the order in which ``tc`` looks for them.
     """
 
     values: Mapping[str, tuple[str, _Reader]]
@@ -39,6 +53,7 @@ class _Grammar:
     unknown: str = 'What is "{word}"?'
     illegal: str = 'Illegal "{word}"'
     twice: str = ""
+    short: tuple[str, ...] = ()
 
     def read(self, kind: str, words: list[str]) -> Settings:
         """Return what `words` set."""
@@ -46,6 +61,8 @@ class _Grammar:
         given = list(words)
         while given:
             word = given.pop(0)
+            if word not in self.values:
+                word = matching(word, self.short) or word
             if word in self.flags:
                 name, value = self.flags[word]
             elif word in self.values:
@@ -58,37 +75,69 @@ class _Grammar:
                 except ValueError:
                     raise LineRefused(self.illegal.format(word=word, text=text, kind=kind), _UNREADABLE) from None
             else:
-                known = ", ".join((*self.values, *self.flags)) or "no words"
+                there = [name for name in (*self.values, *self.flags) if name not in _NOT_THERE.get(kind, ())]
+                known = ", ".join(there) or "no words"
                 raise LineRefused(f"{self.unknown.format(word=word, kind=kind)}\nOur {kind} has {known}.", _UNREADABLE)
             found[name] = value
         return found
-
-
-def taken(given: list[str]) -> str:
-    """Take the next of the words `given`."""
-    if not given:
-        raise LineRefused('Command line is not complete. Try option "help"', _INCOMPLETE)
-    return given.pop(0)
 
 
 def read_discipline(kind: str, words: list[str]) -> Settings:
     """Return what the words of a discipline set; raises :class:`LineRefused` for what ``tc`` does not read, and for
     what no line can do."""
     if kind == "netem":
-        return _netem(words)
+        return read_netem(words)
     if kind == "prio":
         return _prio(words)
     if kind not in _DISCIPLINES:
         return {}
     found = _DISCIPLINES[kind].read(kind, words)
-    if kind == "tbf":
-        _check_tbf(found)
-    if kind == "red" and not {"limit", "avpkt"} <= found.keys():
-        raise LineRefused("RED: Required parameter (limit, avpkt) is missing", _UNREADABLE)
-    if kind == "fq" and found:
-        said = ", ".join(found)
-        raise LineRefused(f"fq {said} is not there: our fq only keeps what the line does; use tbf or htb for a rate")
+    if kind in _CHECKS:
+        _CHECKS[kind](found)
+    if given := [name for name in _NOT_THERE.get(kind, ()) if name in found]:
+        raise LineRefused(f"{kind} {', '.join(given)} is not there at the ends of our lines{_REMEDIES.get(kind, '')}")
     return found
+
+
+def _check_red(found: Settings) -> None:
+    """Fill in what is not given, as ``tc`` does, and refuse what no average can follow."""
+    if not (found.get("limit") and found.get("avpkt")):
+        raise LineRefused("RED: Required parameter (limit, avpkt) is missing", _UNREADABLE)
+    least, most, frame = found.get("min", 0), found.get("max", 0), found["avpkt"]
+    most = most or (least * 3 if least else found["limit"] // 4)
+    least = least or most // 3
+    told = "" if found.get("bandwidth") else "RED: set bandwidth to 10Mbit\n"
+    found |= {"min": least, "max": most, "bandwidth": found.get("bandwidth") or 10_000_000.0}
+    try:
+        red_weight(least, most, frame, found.get("burst") or None)
+    except LineRefused as refused:
+        raise LineRefused(f"{told}{refused}", _UNREADABLE) from None
+    if most < least:
+        raise LineRefused(f"{told}RED: failed to calculate probability.", _UNREADABLE)
+
+
+def _check_codel(found: Settings) -> None:
+    """Leave out what is 0, for which the kernel keeps what is usual."""
+    for name in ("limit", "flows", "quantum", "target", "interval"):
+        if name in found and not found[name]:
+            del found[name]
+    if "quantum" in found:
+        found["quantum"] = max(found["quantum"], _LEAST_QUANTUM_BYTES)
+
+
+def _check_sfq(found: Settings) -> None:
+    if found.get("limit", 2) < 2:
+        raise LineRefused('Illegal "limit", must be > 1', _UNREADABLE)
+    divisor = found.get("divisor", 1)
+    if divisor & divisor - 1 or divisor > 65536:
+        raise LineRefused("RTNETLINK answers: Invalid argument")
+    if "limit" in found:
+        found["limit"] = min(found["limit"], _SFQ_FRAMES)
+
+
+def _check_htb(found: Settings) -> None:
+    if "offload" in found:
+        raise LineRefused("Error: hw-tc-offload ethtool feature flag must be on.")
 
 
 def read_class(kind: str, words: list[str]) -> Settings:
@@ -96,7 +145,7 @@ def read_class(kind: str, words: list[str]) -> Settings:
     if kind == "hfsc":
         return _curves(words)
     found = _HTB_CLASS.read(f"class of {kind}", words)
-    if "rate" not in found:
+    if found.get("rate", 0) < 8:
         raise LineRefused('"rate" is required.', _UNREADABLE)
     _check_sizes(kind, found)
     return found
@@ -109,17 +158,22 @@ def _curves(words: list[str]) -> Settings:
         name = given.pop(0)
         if name not in _CURVES:
             raise LineRefused(f'HFSC: What is "{name}" ?\nOur hfsc has {", ".join(_CURVES)}.', _UNREADABLE)
+        illegal = f'HFSC: Illegal "{name}"'
         word = taken(given)
         if word in ("m1", "d", "umax", "dmax"):
             raise LineRefused(f"hfsc {name} {word} is not there: our curves have one rate; write {name} rate 1mbit")
+        if word not in ("rate", "m2"):
+            raise LineRefused(illegal, _UNREADABLE)
         try:
-            if word not in ("rate", "m2"):
-                raise ValueError(word)
             found[name] = rate_bps(taken(given))
         except ValueError:
-            raise LineRefused(f'HFSC: Illegal "{name}"', _UNREADABLE) from None
-    if not {"sc", "rt", "ls"} & found.keys():
-        raise LineRefused("HFSC: no scheduling parameters", _UNREADABLE)
+            raise LineRefused(f'HFSC: Illegal "{word}"\n{illegal}', _UNREADABLE) from None
+        if found[name] < 8:
+            raise LineRefused(f"HFSC: Service Curve has two zero slopes\n{illegal}", _UNREADABLE)
+    if not found:
+        raise LineRefused("HFSC: no parameters given", _UNREADABLE)
+    if "ul" in found and not {"sc", "ls"} & found.keys():
+        raise LineRefused("HFSC: Upper-limit Service Curve without Link-Share Service Curve", _UNREADABLE)
     return found
 
 
@@ -152,171 +206,54 @@ def _check_tbf(found: Settings) -> None:
 
 
 def _prio(words: list[str]) -> Settings:
-    """``bands N`` and ``priomap`` with up to 16 bands, which take all numbers that follow."""
-    found: Settings = {}
+    """``bands N`` and ``priomap`` with up to 16 bands, which may be anywhere behind it."""
+    found: Settings = {"bands": 3}
     given = list(words)
     while given:
         word = given.pop(0)
+        name = word if word == "bands" or "priomap" not in found else "priomap"
         try:
-            if word == "bands":
-                found["bands"] = number(taken(given))
+            if name == "bands":
+                found["bands"] = number(taken(given), 10)
             elif word == "priomap":
-                found["priomap"] = [number(one) for one in given]
-                given = []
-            else:
+                found["priomap"] = []
+            elif word == "multiqueue" or "priomap" not in found:
                 raise LineRefused(f'What is "{word}"?\nOur prio has bands, priomap.', _UNREADABLE)
+            else:
+                found["priomap"] = [*found["priomap"], _band(number(word, 10), found)]
         except ValueError:
-            raise LineRefused(f'Illegal "{word}"{" element" if word == "priomap" else ""}', _UNREADABLE) from None
-    bands = found.get("bands", 3)
-    if not 2 <= bands <= 16 or any(band >= bands for band in found.get("priomap", ())):
+            said = 'bands"' if name == "bands" else 'priomap" element'
+            raise LineRefused(f'Illegal "{said}', _UNREADABLE) from None
+    if not 2 <= found["bands"] <= _MOST_BANDS or any(band >= found["bands"] for band in found.get("priomap", ())):
         raise LineRefused("RTNETLINK answers: Invalid argument")
     return found
 
 
-def _netem(words: list[str]) -> Settings:
-    """What the words of a ``netem`` set: times in ps, shares of 0 to 1."""
-    found: Settings = {}
-    given = list(words)
-    while given:
-        word = given.pop(0)
-        reader = _NETEM.get(word)
-        if reader is None:
-            said = "Our netem has delay, distribution, loss, duplicate, corrupt, reorder, rate and limit."
-            raise LineRefused(f'What is "{word}"?\n{said}', _UNREADABLE)
-        reader(found, given)
-    _check_netem(found)
-    return found
+def _band(band: int, found: Settings) -> int:
+    if band >= found["bands"]:
+        raise LineRefused('"priomap" element is out of bands', _UNREADABLE)
+    if len(found["priomap"]) >= _MOST_BANDS:
+        raise LineRefused('"priomap" index > TC_PRIO_MAX=15', _UNREADABLE)
+    return band
 
 
-def _read(given: list[str], reader: _Reader, what: str) -> Any:
-    text = taken(given)
-    try:
-        return reader(text)
-    except ValueError:
-        raise LineRefused(f'Illegal "{what}"', _UNREADABLE) from None
+def _probability(text: str) -> float:
+    if not 0 < share(text) <= 0.01:
+        raise ValueError(text)
+    return float(text)
 
 
-def _number_follows(given: list[str]) -> bool:
-    return bool(given) and (given[0][:1].isdigit() or given[0][:1] in "-.")
-
-
-def _correlation(found: Settings, given: list[str], name: str) -> None:
-    """Read the correlation that may follow a share. None of our lines has one."""
-    if not _number_follows(given):
-        return
-    if _read(given, share, "loss correlation" if name == "loss" else name):
-        remedy = "; loss gemodel has losses in bursts" if name == "loss" else ""
-        raise LineRefused(f"netem {name} with a correlation is not there: our lines draw each frame anew{remedy}")
-
-
-def _delay(found: Settings, given: list[str]) -> None:
-    found["delay_text"] = given[0] if given else ""
-    found["delay"] = _read(given, time_ps, "latency")
-    if _number_follows(given):
-        found["jitter_text"] = given[0]
-        found["jitter"] = _read(given, time_ps, "latency")
-        _correlation(found, given, "latency")
-
-
-def _loss(found: Settings, given: list[str]) -> None:
-    kind = taken(given)
-    if kind == "state":
-        _chain(found, given)
-    elif kind == "gemodel":
-        p = _read(given, share, "loss gemodel p")
-        rest = [1 - p, 1.0, 0.0]
-        for at, name in enumerate(("r", "1-h", "1-k")):
-            if not _number_follows(given):
-                break
-            rest[at] = _read(given, share, f"loss gemodel {name}")
-        found["gemodel"] = (p, *rest)
-    elif kind == "random" or kind[:1].isdigit() or kind[:1] == ".":
-        if kind != "random":
-            given.insert(0, kind)
-        found["loss"] = _read(given, share, "loss percent")
-        _correlation(found, given, "loss")
-    else:
-        raise LineRefused(f"Unknown loss parameter: {kind}", _UNREADABLE)
-
-
-def _chain(found: Settings, given: list[str]) -> None:
-    """``loss state P13 [P31 [P32 [P23 [P14]]]]``. With two of its states it is a chain of Gilbert and Elliott."""
-    p13 = _read(given, share, "loss p13")
-    rest = [1 - p13, 0.0, 1.0, 0.0]
-    for at, name in enumerate(("p31", "p32", "p23", "p14")):
-        if not _number_follows(given):
-            break
-        rest[at] = _read(given, share, f"loss {name}")
-    if rest[1] or rest[3]:
-        raise LineRefused("netem loss state with p32 or p14 is not there: our chains have two states, p13 and p31")
-    found["state"] = (p13, *rest)
-
-
-def _share(name: str) -> Callable[[Settings, list[str]], None]:
-    def read(found: Settings, given: list[str]) -> None:
-        found[name] = _read(given, share, name)
-        _correlation(found, given, name)
-
-    return read
-
-
-def _distribution(found: Settings, given: list[str]) -> None:
-    name = taken(given)
-    if name not in _SHAPES:
-        known = ", ".join(_SHAPES)
-        raise LineRefused(f"No distribution data for {name}; our lines have {known}", _UNREADABLE)
-    found["distribution"] = name
-
-
-def _rate(found: Settings, given: list[str]) -> None:
-    found["rate"] = _read(given, rate_bps, "rate")
-    if _number_follows(given):
-        raise LineRefused("netem rate with a packet overhead or cells is not there: our lines count frames as they are")
-
-
-def _refused(word: str) -> Callable[[Settings, list[str]], None]:
-    def refuse(_found: Settings, _given: list[str]) -> None:
-        raise LineRefused(f"netem {word} is not there at the ends of our lines")
-
-    return refuse
-
-
-def _value(name: str) -> Callable[[Settings, list[str]], None]:
-    def read(found: Settings, given: list[str]) -> None:
-        found[name] = _read(given, number, name)
-
-    return read
-
-
-def _check_netem(found: Settings) -> None:
-    if "distribution" in found and not (found.get("delay") and found.get("jitter")):
-        raise LineRefused("distribution specified but no latency and jitter values", _UNREADABLE)
-    if found.get("reorder") and not found.get("delay"):
-        raise LineRefused("reordering not possible without specifying some delay", _UNREADABLE)
-    if "gap" in found and not found.get("reorder"):
-        raise LineRefused("gap specified without reorder probability", _UNREADABLE)
-    if found.get("gap", 1) != 1:
-        raise LineRefused(f"netem gap {found['gap']} is not there: our lines have gap 1")
-    if found.get("reorder") and found.get("jitter"):
-        raise LineRefused("netem reorder beside jitter is not there; jitter reorders frames by itself")
-    if found.get("jitter") and not found.get("delay"):
-        raise LineRefused("netem jitter without delay is not there: a delay never falls below zero")
+def _hexadecimal(text: str) -> int:
+    return number(text, 16)
 
 
 _CURVES = ("sc", "rt", "ls", "ul")
-_SHAPES = ("uniform", "normal", "pareto", "paretonormal")
 _LEAST_BURST_BYTES = 1514
 _MOST_PEAK_BYTES = 2000
-_NETEM: dict[str, Callable[[Settings, list[str]], None]] = {
-    **dict.fromkeys(("delay", "latency"), _delay),
-    **dict.fromkeys(("loss", "drop"), _loss),
-    **{name: _share(name) for name in ("duplicate", "corrupt", "reorder")},
-    "distribution": _distribution,
-    "rate": _rate,
-    "gap": _value("gap"),
-    "limit": _value("limit"),
-    **{name: _refused(name) for name in ("slot", "ecn", "seed")},
-}
+_MOST_BANDS = 16
+_LEAST_QUANTUM_BYTES = 256
+_SFQ_FRAMES = 127 * 128
+"""``sfq`` has 128 flows of 127 frames at most (Linux ``net/sched/sch_sfq.c``)."""
 _LIMIT = {"limit": ("limit", number)}
 _FIFO_UNKNOWN = '{kind}: unknown parameter "{word}"'
 _FIFO_ILLEGAL = '{kind}: Illegal value for "{word}": "{text}"'
@@ -326,7 +263,7 @@ _SIZES: dict[str, tuple[str, _Reader]] = {
     "overhead": ("overhead", number),
     "linklayer": ("linklayer", str),
 }
-_DELAYS = {"target": ("target", time_ps), "interval": ("interval", time_ps)}
+_DELAYS = {word: (word, time_ps) for word in ("target", "interval", "ce_threshold")}
 _ECN = {"ecn": ("ecn", True), "noecn": ("ecn", False)}
 _HTB_CLASS = _Grammar(
     {
@@ -340,6 +277,7 @@ _HTB_CLASS = _Grammar(
         **_SIZES,
     },
     twice='Double "{word}" spec',
+    short=("prio", "mtu", "mpu", "overhead", "linklayer", "quantum", "burst", "cburst"),
 )
 _FQ_WORDS = (
     *("limit", "flow_limit", "quantum", "initial_quantum"),
@@ -362,13 +300,16 @@ _DISCIPLINES: dict[str, _Grammar] = {
     ),
     "htb": _Grammar(
         {
-            "default": ("default", lambda text: int(text, 16)),
+            "default": ("default", _hexadecimal),
             "r2q": ("r2q", number),
+            "debug": ("debug", str),
             "direct_qlen": ("direct_qlen", number),
-        }
+        },
+        {"offload": ("offload", True)},
+        short=("r2q", "default", "debug", "direct_qlen", "offload"),
     ),
     "hfsc": _Grammar(
-        {"default": ("default", lambda text: int(text, 16))},
+        {"default": ("default", _hexadecimal)},
         unknown='HFSC: What is "{word}" ?',
         illegal='HFSC: Illegal "{word}"',
     ),
@@ -379,9 +320,9 @@ _DISCIPLINES: dict[str, _Grammar] = {
             **{word: (word, size_bytes) for word in ("limit", "min", "max", "avpkt")},
             "burst": ("burst", number),
             "bandwidth": ("bandwidth", rate_bps),
-            "probability": ("probability", float),
+            "probability": ("probability", _probability),
         },
-        _ECN,
+        {word: (word, True) for word in ("ecn", "harddrop", "nodrop", "adaptive")},
     ),
     "codel": _Grammar({**_LIMIT, **_DELAYS}, _ECN),
     "fq_codel": _Grammar(
@@ -390,12 +331,21 @@ _DISCIPLINES: dict[str, _Grammar] = {
             "flows": ("flows", number),
             "quantum": ("quantum", size_bytes),
             "memory_limit": ("memory_limit", size_bytes),
+            "drop_batch": ("drop_batch", number),
+            "ce_threshold_selector": ("ce_threshold_selector", str),
             **_DELAYS,
         },
         _ECN,
     ),
     "sfq": _Grammar(
-        {**_LIMIT, "quantum": ("quantum", size_bytes), "perturb": ("perturb", seconds), "divisor": ("divisor", number)}
+        {
+            **{word: (word, number) for word in ("limit", "divisor", "depth", "flows", "redflowlimit", "min", "max")},
+            **{word: (word, size_bytes) for word in ("quantum", "avpkt")},
+            "perturb": ("perturb", seconds),
+            "burst": ("burst", number),
+            "probability": ("probability", _probability),
+        },
+        {word: (word, True) for word in ("headdrop", "harddrop", "ecn")},
     ),
     "fq": _Grammar(
         {
@@ -407,3 +357,24 @@ _DISCIPLINES: dict[str, _Grammar] = {
     ),
     **{kind: _Grammar({}) for kind in ("noqueue", "pfifo_fast", "mq")},
 }
+_CHECKS: dict[str, Callable[[Settings], None]] = {
+    "tbf": _check_tbf,
+    "red": _check_red,
+    "codel": _check_codel,
+    "fq_codel": _check_codel,
+    "sfq": _check_sfq,
+    "htb": _check_htb,
+}
+_NOT_THERE = {
+    "red": ("adaptive", "harddrop", "nodrop"),
+    "codel": ("ce_threshold",),
+    "fq_codel": ("ce_threshold", "ce_threshold_selector", "drop_batch"),
+    "sfq": (
+        *("depth", "flows", "redflowlimit", "min", "max", "avpkt", "burst", "probability"),
+        *("headdrop", "harddrop", "ecn"),
+    ),
+    "htb": ("debug",),
+    "fq": (*_FQ_WORDS, "maxrate", "low_rate_threshold", "ce_threshold", "pacing", "nopacing"),
+}
+"""What ``tc`` takes and our lines do not have."""
+_REMEDIES = {"fq": ": fq leaves a line as it is; use tbf or htb for a rate"}

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinnet.mininet.tc_grammar import Settings
-from twinnet.mininet.tc_tree import USUAL_LIMIT, Discipline, TcClass, Tree
-from twinnet.mininet.tc_words import kept_bytes, rate_text, size_text, time_text
+from twinnet.mininet.tc_queues import USUAL_LIMIT
+from twinnet.mininet.tc_tree import ONE_CLASS, Discipline, TcClass, Tree
+from twinnet.mininet.tc_words import Settings, kept_bytes, rate_text, share_text, size_text, ticks_shown, time_text
 
 __all__ = ["Counts", "classes_shown", "disciplines_shown"]
 
@@ -73,10 +73,15 @@ def counts_at(place: Sequence[int] | None, line: Counts, classes: Sequence[Mappi
     return found
 
 
-def disciplines_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]]) -> str:
-    """Return what ``tc qdisc show`` prints; with the counts of the line, what ``tc -s qdisc show`` prints."""
+def disciplines_shown(
+    tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]], asked: Mapping[str, str]
+) -> str:
+    """Return what ``tc qdisc show`` prints of those with the parent and the handle that are `asked` for; with the
+    counts of the line, what ``tc -s qdisc show`` prints."""
     lines: list[str] = []
-    for one in tree.disciplines or [Discipline("noqueue", "0:", "root", [])]:
+    for one in tree.listed() or [Discipline("noqueue", "0:", "root", [])]:
+        if asked.get("parent", one.parent) != one.parent or asked.get("handle", one.handle) != one.handle:
+            continue
         place = "root refcnt 2" if one.parent == "root" else f"parent {one.parent}"
         lines.append(f"qdisc {one.kind} {one.handle} {place} {_words_of(one)}\n")
         if line is not None:
@@ -84,12 +89,21 @@ def disciplines_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping
     return "".join(lines)
 
 
-def classes_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]]) -> str:
-    """Return what ``tc class show`` prints; with the counts of the line, what ``tc -s class show`` prints."""
+def classes_shown(
+    tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]], asked: Mapping[str, str]
+) -> str:
+    """Return what ``tc class show`` prints of the class that is `asked` for, or of those of the parent's discipline;
+    with the counts of the line, what ``tc -s class show`` prints."""
     lines: list[str] = []
-    for owner in tree.disciplines:
+    for owner in tree.listed():
+        if asked.get("parent", owner.handle).split(":")[0] != owner.major:
+            continue
         for one in _classes_of(owner):
-            inside = tree.at(one.classid)
+            if asked.get("classid", one.classid) != one.classid:
+                continue
+            inside = tree.at(one.classid) or (tree.at(owner.handle) if owner.kind in ONE_CLASS else None)
+            if inside is None and owner.kind == "netem":
+                continue
             leaf = f" leaf {inside.handle}" if inside is not None else ""
             lines.append(_class_line(owner, one, leaf))
             if line is not None:
@@ -103,6 +117,10 @@ def classes_shown(tree: Tree, line: Counts | None, classes: Sequence[Mapping[str
 def _classes_of(owner: Discipline) -> list[TcClass]:
     if owner.kind == "prio":
         return [TcClass(f"{owner.major}:{band:x}", owner.handle, 0, 0) for band in range(1, owner.bands() + 1)]
+    if owner.kind == "hfsc":
+        return _as_hashed([TcClass(owner.handle, "", 0, 0), *owner.classes.values()])
+    if owner.kind in ONE_CLASS:
+        return [TcClass(f"{owner.handle}1", owner.handle, 0, 0)]
     return _as_hashed(list(owner.classes.values()))
 
 
@@ -129,13 +147,14 @@ def _hash(classid: str) -> int:
 
 def _class_line(owner: Discipline, one: TcClass, leaf: str) -> str:
     above = f"parent {one.parent}" if one.parent.split(":")[-1] else "root"
-    if owner.kind == "prio":
-        return f"class prio {one.classid} parent {one.parent}{leaf} \n"
+    if owner.kind in ("prio", *ONE_CLASS):
+        return f"class {owner.kind} {one.classid} parent {one.parent}{leaf} \n"
     if owner.kind == "hfsc":
-        curve = f"sc m1 0bit d 0us m2 {rate_text(one.rate_bps)} ul m1 0bit d 0us m2 {rate_text(one.ceil_bps)}"
-        return f"class hfsc {one.classid} {above}{leaf} {curve} \n"
+        curves = "".join(f"{name} m1 0bit d 0us m2 {rate_text(rate)} " for name, rate in one.curves.items())
+        above = f"parent {one.parent}" if one.parent else "root"
+        return f"class hfsc {one.classid} {above}{leaf} {curves}\n"
     inner = any(each.parent == one.classid for each in owner.classes.values())
-    priority = "" if inner else f" prio {one.priority}"
+    priority = "" if inner else f" prio {min(one.priority, 7)}"
     burst = size_text(kept_bytes(one.burst_bytes or _USUAL_BURST_BYTES, one.rate_bps))
     ceil_burst = size_text(kept_bytes(one.ceil_burst_bytes or _USUAL_BURST_BYTES, one.ceil_bps))
     rates = f"rate {rate_text(one.rate_bps)} ceil {rate_text(one.ceil_bps)}"
@@ -157,7 +176,7 @@ def _words_of(one: Discipline) -> str:
 
 
 def _tbf(said: Settings) -> str:
-    rate, burst = said["rate"], kept_bytes(said["burst"], said["rate"])
+    rate, burst = said["rate"], kept_bytes(said["burst"], said["rate"], by_kernel=True)
     limit = said.get("limit") or said["latency"] * rate / 8e12 + said["burst"]
     waiting_ps = limit * 8e12 / rate - burst * 8e12 / rate
     peak = ""
@@ -170,26 +189,22 @@ def _netem(said: Settings) -> str:
     words = [f"limit {said.get('limit', USUAL_LIMIT)}"]
     if said.get("delay"):
         # A space more stands before the jitter.
-        words.append(f"delay {time_text(said['delay'])}")
-        words += [f" {time_text(said['jitter'])}"] if said.get("jitter") else []
-    words += [f"loss {_per_cent(said['loss'])}"] if said.get("loss") else []
+        words.append(f"delay {ticks_shown(said['delay'])}")
+        words += [f" {ticks_shown(said['jitter'])}"] if said.get("jitter") else []
+    words += [f"loss {share_text(said['loss'])}"] if said.get("loss") else []
     for name, parts in (("state", ("p13", "p31", "p32", "p23", "p14")), ("gemodel", ("p", "r", "1-h", "1-k"))):
         if name in said:
-            shares = " ".join(f"{part} {_per_cent(one)}" for part, one in zip(parts, said[name], strict=True))
+            shares = " ".join(f"{part} {share_text(one)}" for part, one in zip(parts, said[name], strict=True))
             words.append(f"loss {name} {shares}")
-    words += [f"{name} {_per_cent(said[name])}" for name in ("duplicate", "reorder", "corrupt") if said.get(name)]
+    words += [f"{name} {share_text(said[name])}" for name in ("duplicate", "reorder", "corrupt") if said.get(name)]
     words += [f"rate {rate_text(said['rate'])}"] if said.get("rate") else []
     words += ["gap 1"] if said.get("reorder") else []
     return " ".join(words)
 
 
-def _per_cent(part: float) -> str:
-    return f"{part * 100:g}%"
-
-
 def _red(said: Settings) -> str:
-    limits = ((name, said.get(name, usual)) for name, usual in (("limit", 0), ("min", 30_000), ("max", 90_000)))
-    return "".join(f"{name} {size_text(count)} " for name, count in limits) + ("ecn " if said.get("ecn") else "")
+    limits = "".join(f"{name} {size_text(said[name])} " for name in ("limit", "min", "max"))
+    return limits + ("ecn " if said.get("ecn") else "")
 
 
 def _delays(said: Settings) -> str:
@@ -213,10 +228,15 @@ def _sfq(said: Settings) -> str:
     return words + (f"perturb {said['perturb'] // 10**12}sec " if said.get("perturb") else "")
 
 
+_FQ = (
+    "limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 quantum 3028b initial_quantum 15140b "
+    "low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop "
+)
 _SHOWN: dict[str, Callable[[Settings], str]] = {
     "tbf": _tbf,
     "netem": _netem,
-    "hfsc": lambda said: f"default {said.get('default', 0):#x} ",
+    "hfsc": lambda said: f"default {said['default']:x} " if said.get("default") else "",
+    "fq": lambda _said: _FQ,
     "pfifo": lambda said: f"limit {said.get('limit', USUAL_LIMIT)}p",
     "bfifo": lambda said: f"limit {size_text(said.get('limit', 1_514_000))}",
     "red": _red,

@@ -9,33 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.tc_filters import Filter
-from twinnet.mininet.tc_grammar import Settings, read_discipline
-from twinnet.mininet.tc_words import LineRefused, red_weight
+from twinnet.mininet.tc_grammar import read_discipline
+from twinnet.mininet.tc_queues import (
+    SHALLOWEST_BURST_BYTES,
+    USUAL_LIMIT,
+    bucket_queue,
+    delay_queue,
+    impairments,
+    plain_queue,
+    tbf_queue,
+)
+from twinnet.mininet.tc_words import LineRefused, Settings
 
-__all__ = ["Discipline", "TcClass", "Tree"]
+__all__ = ["KINDS", "ONE_CLASS", "WITHOUT_EFFECT", "Discipline", "TcClass", "Tree"]
 
-USUAL_LIMIT = 1000
-"""Frames that a discipline keeps where nothing else is said: the length of an interface's queue."""
-QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "sfq", "red")
+ONE_CLASS = ("netem", "red", "tbf")
+"""What has one discipline inside, whose class's number does not count."""
+
 _CLASSFUL = ("htb", "hfsc", "prio")
-_WITHOUT_EFFECT = ("noqueue", "pfifo_fast", "fq", "mq")
+KINDS = ("pfifo", "bfifo", "codel", "fq_codel", "sfq", "red", "netem", "tbf", *_CLASSFUL)
+"""The disciplines that our lines have."""
+WITHOUT_EFFECT = ("noqueue", "pfifo_fast", "fq", "mq")
 _USUAL_MAP = (1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
 _HIGHEST_RATE_BPS = 10**15
-_SHALLOWEST_BURST_BYTES = 1518
-_TBF_LEAST_BYTES = 1600
 _FRAME_AFTER_FRAME_BYTES = 3200
 """Up to this burst of a class, two frames, its frames follow each other at its rate, as those of a line do."""
-_MOST_VALUES = 1000
+_GOLDEN_RATIO = 0x61C88647
+_KEPT = {
+    "codel": ("limit", "target", "interval", "ecn"),
+    "fq_codel": ("limit", "flows", "quantum", "target", "interval", "memory_limit", "ecn"),
+    "netem": ("rate", "corrupt", "distribution"),
+}
 
 
 @dataclass
 class TcClass:
-    """A class of a discipline with classes: its rates in bit/s, its bursts in bytes at both and its priority."""
+    """A class of a discipline with classes: its rates in bit/s, its bursts in bytes at both, its priority, and the
+    rates of the curves of an ``hfsc`` as they are shown."""
 
     classid: str
     parent: str
@@ -44,6 +58,7 @@ class TcClass:
     burst_bytes: int | None = None
     priority: int = 0
     ceil_burst_bytes: int | None = None
+    curves: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass
@@ -73,6 +88,19 @@ class Discipline:
         """Return how many bands a ``prio`` has."""
         return self.settings.get("bands", 3)
 
+    def class_names(self) -> list[str]:
+        """Return the names of its classes."""
+        if self.kind == "prio":
+            return [f"{self.major}:{band:x}" for band in range(1, self.bands() + 1)]
+        return list(self.classes)
+
+    def changed(self, words: list[str]) -> Discipline:
+        """Return it with other words; what these do not say stays where the kernel keeps it."""
+        made = Discipline(self.kind, self.handle, self.parent, words, self.classes)
+        kept = {name: self.settings[name] for name in _KEPT.get(self.kind, ()) if name in self.settings}
+        made.settings = kept | made.settings
+        return made
+
     def map(self) -> tuple[int, ...]:
         """Return the bands of the priorities of a ``prio``."""
         given = tuple(self.settings.get("priomap", ()))
@@ -89,10 +117,7 @@ class Discipline:
 
 def minor(classid: str) -> int:
     """Return the number behind the colon."""
-    try:
-        return int(classid.split(":")[1] or "0", 16)
-    except (IndexError, ValueError):
-        raise LineRefused(f'invalid class ID "{classid}"; write for example 1:10') from None
+    return int(classid.partition(":")[2] or "0", 16)
 
 
 @dataclass
@@ -116,6 +141,13 @@ class Tree:
     def at(self, parent: str) -> Discipline | None:
         """Return the discipline at `parent`: ``root``, a class or a discipline's handle."""
         return next((one for one in self.disciplines if one.parent == parent), None)
+
+    def listed(self) -> list[Discipline]:
+        """Return its disciplines as the kernel goes through them: the root, then the others by the hash of their
+        handles, those of one hash the newest first (Linux ``net/sched/sch_api.c``, `qdisc_hash_add`)."""
+        others = [one for one in reversed(self.disciplines) if one.parent != "root"]
+        others.sort(key=lambda one: (int(one.major, 16) << 16) * _GOLDEN_RATIO % 2**32 >> 28)
+        return [one for one in self.disciplines if one.parent == "root"] + others
 
     def owner(self, classid: str) -> Discipline | None:
         """Return the discipline that the class belongs to."""
@@ -155,14 +187,14 @@ class Tree:
                 else:
                     bw = self._rate_of(one, one.classes[place]) / 1e6 if place else bw
             else:
-                queue = None if one.kind in _WITHOUT_EFFECT else self._queue_of(one, ())
+                queue = None if one.kind in WITHOUT_EFFECT else self._queue_of(one, ())
                 one = None if one.kind in _CLASSFUL else self._netem_inside(one)
                 continue
             one = self._inside(one, place)
         if queue is None and netem.get("limit"):
             queue = {"kind": "fifo", "limit_frames": netem["limit"]}
         if bucket is not None:
-            queue = _bucket(*bucket, queue)
+            queue = bucket_queue(*bucket, queue)
         if netem.get("rate"):
             bw = min(bw or netem["rate"] / 1e6, netem["rate"] / 1e6)
         loss = round(netem["loss"] * 100, 10) if "loss" in netem else None
@@ -214,11 +246,11 @@ class Tree:
         inside = self._inside(one, one.handle)
         if one.kind == "tbf":
             queue = tbf_queue(one.settings) if inside is None else self._queue_of(inside, (*place, 0))
-            bucket = _bucket(one.settings["rate"], one.settings["burst"], queue)
+            bucket = bucket_queue(one.settings["rate"], one.settings["burst"], queue)
             if "peakrate" not in one.settings:
                 return bucket
             # The inner bucket is the peak's: frames have to have tokens of both.
-            peak = _bucket(one.settings["peakrate"], one.settings["mtu"], queue)
+            peak = bucket_queue(one.settings["peakrate"], one.settings["mtu"], queue)
             return {**bucket, "queue": peak}
         if one.kind == "netem":
             if inside is not None:
@@ -229,16 +261,17 @@ class Tree:
 
     def _inner_queue(self, classid: str, place: tuple[int, ...]) -> dict[str, Any] | None:
         inside = self.at(classid)
-        return None if inside is None or inside.kind in _WITHOUT_EFFECT else self._queue_of(inside, place)
+        return None if inside is None or inside.kind in WITHOUT_EFFECT else self._queue_of(inside, place)
 
     def _priority(self, one: Discipline, place: tuple[int, ...]) -> dict[str, Any]:
         names = [f"{one.major}:{band:x}" for band in range(1, one.bands() + 1)]
         self.places |= {name: (*place, band) for band, name in enumerate(names)}
         usual: dict[str, Any] = {"kind": "fifo", "limit_frames": USUAL_LIMIT}
         bands = [self._inner_queue(name, (*place, band)) or usual for band, name in enumerate(names)]
-        chosen = {name: band for band, name in enumerate(names)}
-        rules = [each.rule(chosen[each.flowid]) for each in self._filters_of(one) if each.flowid in chosen]
-        otherwise = chosen.get(one.usual_class() or "", 0)
+        otherwise = one.map()[0]
+        # Of a class only the number counts, and one without a band is as none (Linux net/sched/sch_prio.c).
+        chosen = [(each, minor(each.flowid) - 1) for each in self._filters_of(one)]
+        rules = [each.rule(band if 0 <= band < len(bands) else otherwise) for each, band in chosen]
         return {
             "kind": "classify",
             "rules": rules,
@@ -285,11 +318,14 @@ class Tree:
             queues[str(number)] = {
                 "min_rate_bps": round(min(each.rate_bps, most)),
                 "max_rate_bps": round(most),
-                "burst_bytes": max(each.burst_bytes, _SHALLOWEST_BURST_BYTES) if each.burst_bytes else None,
+                "burst_bytes": max(each.burst_bytes, SHALLOWEST_BURST_BYTES) if each.burst_bytes else None,
                 "priority": min(each.priority, 7),
                 "queue": inside,
             }
-        rules = [each.rule(number_of[each.flowid]) for each in self._filters_of(one) if each.flowid in number_of]
+        # A filter that chooses no class that sends is as none (Linux net/sched/sch_htb.c, htb_classify).
+        sending = {name for name in one.classes if not _children(one, name)}
+        chosen = [(each, each.flowid if each.flowid in sending else usual) for each in self._filters_of(one)]
+        rules = [each.rule(number_of[name]) for each, name in chosen if name in number_of]
         shared = {"kind": "htb", "rate_bps": round(whole), "queues": queues}
         return {"kind": "classify", "rules": rules, "otherwise": number_of.get(usual or "", 0), "queue": shared}
 
@@ -305,106 +341,3 @@ def _leaves(one: Discipline, classid: str) -> Iterator[str]:
         yield classid
     for each in below:
         yield from _leaves(one, each.classid)
-
-
-def tbf_queue(settings: Settings) -> dict[str, Any]:
-    """Return the queue behind the bucket of a ``tbf``: the bytes that its limit or its latency allows for."""
-    waiting = settings.get("limit", 0)
-    if "latency" in settings:
-        waiting = round(settings["latency"] * settings["rate"] / 8e12) + settings["burst"]
-    return {"kind": "fifo", "limit_bytes": max(waiting, _TBF_LEAST_BYTES)}
-
-
-def _bucket(rate_bps: float, burst_bytes: int, queue: dict[str, Any] | None) -> dict[str, Any]:
-    """A token bucket before `queue`: what waited lets `burst_bytes` pass at the speed of what follows."""
-    return {
-        "kind": "tbf",
-        "rate_bps": round(rate_bps),
-        "burst_bytes": max(burst_bytes, _SHALLOWEST_BURST_BYTES),
-        "queue": queue or {"kind": "fifo", "limit_frames": USUAL_LIMIT},
-    }
-
-
-def impairments(netem: Settings) -> dict[str, Any] | None:
-    """Return what a ``netem`` sets beside delay, jitter and loss, as the settings of a direction."""
-    said: dict[str, Any] = {name: netem[name] for name in ("duplicate", "corrupt") if netem.get(name)}
-    if netem.get("distribution", "uniform") != "uniform":
-        shape = netem["distribution"].replace("paretonormal", "pareto_normal")
-        said |= {"jitter": {"distribution": shape, "scale_ps": netem["jitter"]}, "reorder": True}
-    if netem.get("reorder"):
-        # Each value is as likely as another: so many of them take the delay away.
-        part = Fraction(netem["reorder"]).limit_denominator(_MOST_VALUES)
-        early = [-netem["delay"]] * part.numerator
-        values = early + [0] * (part.denominator - part.numerator)
-        said |= {"jitter": {"distribution": "table", "values_ps": values}, "reorder": True}
-    if "state" in netem:
-        p13, p31, *_ = netem["state"]
-        said["loss"] = {"model": "gilbert_elliott", "to_bad": p13, "to_good": p31}
-    if "gemodel" in netem:
-        p, r, good_in_bad, loss_good = netem["gemodel"]
-        # tc's 1-h is the loss in the bad state.
-        chain = {"to_bad": p, "to_good": r, "loss_good": loss_good, "loss_bad": good_in_bad}
-        said["loss"] = {"model": "gilbert_elliott", **chain}
-    return said or None
-
-
-def delay_queue(netem: Settings) -> dict[str, Any]:
-    """Return the queue that a ``netem`` in one of several classes is."""
-    if netem.get("rate") or impairments(netem):
-        raise LineRefused("netem in one of several classes has delay, jitter, loss and limit; put others at the root")
-    settings = {"delay_ps": netem.get("delay", 0), "jitter_ps": netem.get("jitter", 0), "loss": netem.get("loss", 0)}
-    return {"kind": "delay", **settings, "limit_frames": netem.get("limit", USUAL_LIMIT)}
-
-
-def plain_queue(kind: str, settings: Settings) -> dict[str, Any]:
-    """Return the queue of a discipline without classes; raises :class:`LineRefused`."""
-    if kind not in QUEUES:
-        known = ", ".join((*QUEUES, "netem", "tbf", *_CLASSFUL))
-        raise LineRefused(f"Error: Specified qdisc kind is unknown: {kind}; our lines have {known}.")
-    said = dict(_USUAL_SETTINGS[kind])
-    said |= {_NAMES.get((kind, name)) or _NAMES["", name]: value for name, value in settings.items()}
-    if kind == "red":
-        frame = said.setdefault("average_frame_bytes", _RED_FRAME_BYTES)
-        said["weight"] = red_weight(said["min_bytes"], said["max_bytes"], frame, said.pop("burst", None))
-        if "rate_bps" in said:
-            said["rate_bps"] = round(said["rate_bps"])
-    return said
-
-
-_RED_FRAME_BYTES = 1000
-_NAMES = {
-    ("bfifo", "limit"): "limit_bytes",
-    ("red", "limit"): "limit_bytes",
-    ("", "limit"): "limit_frames",
-    ("", "quantum"): "quantum_bytes",
-    ("", "perturb"): "perturb_ps",
-    ("", "divisor"): "buckets",
-    ("", "target"): "target_ps",
-    ("", "interval"): "interval_ps",
-    ("", "ecn"): "ecn",
-    ("", "flows"): "flows",
-    ("", "memory_limit"): "limit_bytes",
-    ("", "min"): "min_bytes",
-    ("", "max"): "max_bytes",
-    ("", "avpkt"): "average_frame_bytes",
-    # Not of the lab protocol: the weight of the average follows from it.
-    ("", "burst"): "burst",
-    ("", "bandwidth"): "rate_bps",
-    ("", "probability"): "max_probability",
-}
-_USUAL_SETTINGS: dict[str, dict[str, Any]] = {
-    "pfifo": {"kind": "fifo", "limit_frames": USUAL_LIMIT},
-    "bfifo": {"kind": "fifo", "limit_bytes": 1_500_000},
-    "sfq": {"kind": "sfq", "perturb_ps": 0},
-    "codel": {"kind": "codel"},
-    "fq_codel": {"kind": "fq_codel"},
-    "red": {
-        "kind": "red",
-        "min_bytes": 30_000,
-        "max_bytes": 90_000,
-        "limit_bytes": 400_000,
-        "max_probability": 0.02,
-        "gentle": False,
-        "ecn": False,
-    },
-}
