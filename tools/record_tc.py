@@ -49,7 +49,7 @@ def numbered(text: str) -> str:
 
 def asks(line: str) -> bool:
     """Return whether the line shows something, and changes nothing."""
-    return re.match(r"[a-z]+ (sh|l)", line) is not None
+    return re.match(r"(-[a-z]+ )*[a-z]+ (sh|l)", line) is not None
 
 
 def shown_after(line: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class Arrived:
 def shaped(*commands: str) -> Shaping:
     """Return what a line is after the commands of ``tc``."""
     intf = SimpleNamespace(name="x", shaping=Shaping())
-    line = SimpleNamespace(line_end=lambda _name: intf, shaping_changed=lambda _intf: None)  # pyright: ignore
+    line = SimpleNamespace(line_end=lambda _name: intf, shaping_changed=lambda _intf: None)
     lines = LineControl(cast("Fabric", line))
     for command in commands:
         lines.run(command.split())

@@ -27,8 +27,11 @@ __all__ = ["LineControl", "LineRefused", "NoLine"]
 _OBJECTS = ("qdisc", "class", "filter")
 _ACTIONS = ("add", "change", "replace", "delete", "show", "list", "lst")
 _SHOW = ("show", "list", "lst")
-_OPTIONS = ("-s", "-d", "-p", "-g", "-statistics", "-details", "-pretty")
-_STATISTICS = ("-s", "-statistics")
+_OPTIONS = ("-statistics", "-details", "-pretty")
+_OTHER_OPTIONS = (
+    *("-raw", "-graph", "-iec", "-force", "-batch", "-netns", "-names", "-json", "-cf", "-color", "-timestamp"),
+    *("-tshort", "-oneline", "-echo", "-brief"),
+)
 
 
 class NoLine(Exception):
@@ -63,8 +66,7 @@ class LineControl:
         intf = self.fabric.line_end(words[at + 1])
         if intf is None or what is None:
             raise NoLine
-        if unknown := [option for option in options if option not in _OPTIONS]:
-            raise LineRefused(f"tc {unknown[0]} is not there for our lines; write -s, -d or -p", 255)
+        chosen = {_option(option) for option in options}
         rest = words[2:at] + words[at + 2 :]
         action = matching(words[1], _ACTIONS) if at > 1 else "show"
         if (what, words[1]) in (("filter", "get"), ("qdisc", "link")):
@@ -72,7 +74,7 @@ class LineControl:
         if action is None:
             raise LineRefused(f'Command "{words[1]}" is unknown, try "tc {what} help".', 255)
         if action in _SHOW:
-            return self._shown(intf, what, rest, any(option in _STATISTICS for option in options))
+            return self._shown(intf, what, rest, chosen)
         tree = copy.deepcopy(self._tree(intf))
         action = action.removesuffix("ete")
         if what == "qdisc":
@@ -96,14 +98,16 @@ class LineControl:
             raise
         self.trees[intf.name] = (tree, shaping)
 
-    def _shown(self, intf: Intf, what: str, words: list[str], statistics: bool) -> str:
+    def _shown(self, intf: Intf, what: str, words: list[str], options: set[str]) -> str:
         tree = self._tree(intf)
         if what == "filter":
-            return filters_shown(tree, words)
+            return filters_shown(tree, words, "-pretty" in options)
         asked = _asked(what, words)
-        line = Counts.of_line(self.fabric.counters(intf)) if statistics else None
-        classes = self.fabric.classes(intf) if statistics and tree.places else []
-        return (disciplines_shown if what == "qdisc" else classes_shown)(tree, line, classes, asked)
+        line = Counts.of_line(self.fabric.counters(intf)) if "-statistics" in options else None
+        classes = self.fabric.classes(intf) if line and tree.places else []
+        return (disciplines_shown if what == "qdisc" else classes_shown)(
+            tree, line, classes, asked, "-details" in options
+        )
 
     def _tree(self, intf: Intf) -> Tree:
         """What ``tc`` has set, or what the interface's shaping stands for."""
@@ -133,6 +137,15 @@ def _tree_of(shaping: Shaping) -> Tree:
         words += ["loss", f"{shaping.loss:g}%"] if shaping.loss else []
         found.append(Discipline("netem", "10:", parent, words))
     return Tree(found)
+
+
+def _option(word: str) -> str:
+    """Return an option of ``tc``, which may be cut short."""
+    if (name := matching(word.replace("-stats", "-statistics"), _OPTIONS)) is not None:
+        return name
+    if matching(word, _OTHER_OPTIONS) is not None:
+        raise LineRefused(f"tc {word} is not there for our lines; write -s, -d or -p")
+    raise LineRefused(f'Option "{word}" is unknown, try "tc -help".', 255)
 
 
 def _asked(what: str, words: list[str]) -> dict[str, str]:

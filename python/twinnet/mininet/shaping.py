@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.mininet.tc_queues import red_probability
 from twinnet.mininet.tc_words import red_weight, time_ps
 
 __all__ = ["Shaping", "netem_time_ps"]
@@ -15,7 +16,7 @@ _RED = {
     "min_bytes": _RED_MIN_BYTES,
     "max_bytes": _RED_MAX_BYTES,
     "limit_bytes": 1_000_000,
-    "max_probability": 1.0,
+    "max_probability": red_probability({"min": _RED_MIN_BYTES, "max": _RED_MAX_BYTES, "probability": 1.0}),
 }
 _RED_FRAME_BYTES = 1500
 _RED_BURST_FRAMES = 20

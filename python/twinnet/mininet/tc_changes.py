@@ -241,4 +241,5 @@ def _made_class(classid: str, parent: str, kind: str, given: dict[str, float]) -
         int(burst) if burst else None,
         int(given.get("prio", 0)),
         int(ceil_burst) if ceil_burst else None,
+        int(given.get("quantum", 0)),
     )

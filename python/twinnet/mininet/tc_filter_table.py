@@ -55,8 +55,9 @@ def set_filter(tree: Tree, action: str, words: list[str]) -> None:
     tree.filters.append(made)
 
 
-def filters_shown(tree: Tree, words: list[str]) -> str:
-    """Return what ``tc filter show`` prints: the filters of one discipline, without what the line has asked for."""
+def filters_shown(tree: Tree, words: list[str], pretty: bool) -> str:
+    """Return what ``tc filter show`` prints, or `pretty` ``tc -p filter show``: the filters of one discipline, without
+    what the line has asked for."""
     asked = read_filter(words, "show")
     root = tree.at("root")
     handle = f"{asked.parent.split(':')[0]}:" if asked.parent else root.handle if root else ""
@@ -71,7 +72,7 @@ def filters_shown(tree: Tree, words: list[str]) -> str:
         head += f"{'' if asked.priority else f'pref {one.priority} '}{one.kind} chain 0 "
         if one.priority != priority:
             text += f"{head}\n" + (f"{head}fh {one.table:x}: ht divisor 1 \n" if one.kind == "u32" else "")
-        text += head + one.shown()
+        text += head + one.shown(pretty)
         priority = one.priority
     return text
 

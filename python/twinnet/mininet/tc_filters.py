@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinnet.mininet.tc_flower import ETHER_ALL, Flower, read_flower, read_match_all
+from twinnet.mininet.tc_pretty import pretty_key
 from twinnet.mininet.tc_u32 import U32, Key, hash_id, read_u32
 from twinnet.mininet.tc_words import LineRefused, class_id, kernel_refuses, matching, number, taken
 
@@ -81,15 +82,17 @@ class Filter:
         header = [{"at": key.at, "mask": key.mask, "value": key.value} for key in self.keys]
         return {"number": number, "ether_type": ether_type, "header": header}
 
-    def shown(self) -> str:
-        """Return what ``tc filter show`` prints of it, behind what it prints of its priority."""
+    def shown(self, pretty: bool) -> str:
+        """Return what ``tc filter show`` prints of it, behind what it prints of its priority; `pretty`: with ``-p``."""
         if self.kind != "u32":
             name = "classid" if self.kind == "flower" else "flowid"
             return f"handle 0x{self.number:x} {name} {self.flowid} \n{''.join(self.lines)}"
         flags = "skip_hw " if self.skip_hardware else ""
         head = f"fh {self.table:x}::{self.number:x} order {self.number} key ht {self.table:x} bkt 0 "
-        keys = "".join(key.shown() for key in self.keys)
-        return f"{head}*flowid {self.flowid} {flags}not_in_hw \n{keys}"
+        line = f"{head}*flowid {self.flowid} {flags}not_in_hw "
+        if pretty:
+            return line + "".join(pretty_key(key, self.protocol) for key in self.keys) + "\n"
+        return f"{line}\n" + "".join(key.shown() for key in self.keys)
 
 
 @dataclass

@@ -14,6 +14,7 @@ __all__ = [
     "delay_queue",
     "impairments",
     "plain_queue",
+    "red_probability",
     "tbf_queue",
 ]
 
@@ -22,6 +23,8 @@ USUAL_LIMIT = 1000
 SHALLOWEST_BURST_BYTES = 1518
 """One frame."""
 _TBF_LEAST_BYTES = 1600
+_RED_PROBABILITY = 0.02
+_MOST_PROBABILITY = 2**32 - 1
 _MOST_VALUES = 1000
 
 
@@ -74,6 +77,17 @@ def delay_queue(netem: Settings) -> dict[str, Any]:
     return {"kind": "delay", **settings, "limit_frames": netem.get("limit", USUAL_LIMIT)}
 
 
+def red_probability(settings: Settings) -> float:
+    """Return the greatest probability of a ``red``. ``tc`` sends it in 32 bits, where 1 has no place (on x86 it becomes
+    0); the kernel then goes by the slope that ``tc`` sends too, a power of one half (Linux ``include/net/red.h``,
+    `red_set_parms`)."""
+    asked, span = settings.get("probability", _RED_PROBABILITY), settings["max"] - settings["min"]
+    if asked < 1 or not span:
+        return asked
+    slope = next(power for power in range(32) if 2**power > span)
+    return (_MOST_PROBABILITY >> slope) * span / 2**32
+
+
 def plain_queue(kind: str, settings: Settings) -> dict[str, Any]:
     """Return the queue of a discipline without classes."""
     said = dict(_USUAL_SETTINGS[kind])
@@ -81,7 +95,7 @@ def plain_queue(kind: str, settings: Settings) -> dict[str, Any]:
     if kind == "red":
         frame, burst = said["average_frame_bytes"], said.pop("burst", None) or None
         said["weight"] = red_weight(said["min_bytes"], said["max_bytes"], frame, burst)
-        said["rate_bps"] = round(said["rate_bps"])
+        said |= {"rate_bps": round(said["rate_bps"]), "max_probability": red_probability(settings)}
     return said
 
 
@@ -113,7 +127,6 @@ _USUAL_SETTINGS: dict[str, dict[str, Any]] = {
     "fq_codel": {"kind": "fq_codel"},
     "red": {
         "kind": "red",
-        "max_probability": 0.02,
         "gentle": False,
         "ecn": False,
     },

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log, log2
 from typing import Any
 
-from twinnet.mininet.tc_queues import USUAL_LIMIT
+from twinnet.mininet.tc_queues import USUAL_LIMIT, red_probability
 from twinnet.mininet.tc_tree import ONE_CLASS, Discipline, TcClass, Tree
-from twinnet.mininet.tc_words import Settings, kept_bytes, rate_text, share_text, size_text, ticks_shown, time_text
+from twinnet.mininet.tc_words import (
+    TICKS_PER_US,
+    Settings,
+    kept_bytes,
+    rate_text,
+    red_weight,
+    share_text,
+    size_text,
+    ticks_shown,
+    time_text,
+)
 
 __all__ = ["Counts", "classes_shown", "disciplines_shown"]
 
 _USUAL_BURST_BYTES = 1600
+_LEAST_QUANTUM_BYTES, _MOST_QUANTUM_BYTES = 1000, 200_000
+_DEPTH = 8
 
 
 @dataclass(frozen=True)
@@ -74,26 +87,34 @@ def counts_at(place: Sequence[int] | None, line: Counts, classes: Sequence[Mappi
 
 
 def disciplines_shown(
-    tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]], asked: Mapping[str, str]
+    tree: Tree,
+    line: Counts | None,
+    classes: Sequence[Mapping[str, Any]],
+    asked: Mapping[str, str],
+    details: bool,
 ) -> str:
     """Return what ``tc qdisc show`` prints of those with the parent and the handle that are `asked` for; with the
-    counts of the line, what ``tc -s qdisc show`` prints."""
+    counts of the line, what ``tc -s qdisc show`` prints, and with `details` what ``tc -d`` prints."""
     lines: list[str] = []
     for one in tree.listed() or [Discipline("noqueue", "0:", "root", [])]:
         if asked.get("parent", one.parent) != one.parent or asked.get("handle", one.handle) != one.handle:
             continue
         place = "root refcnt 2" if one.parent == "root" else f"parent {one.parent}"
-        lines.append(f"qdisc {one.kind} {one.handle} {place} {_words_of(one)}\n")
+        lines.append(f"qdisc {one.kind} {one.handle} {place} {_words_of(one, details)}\n")
         if line is not None:
             lines.append(counts_at(tree.places.get(one.parent), line, classes).shown())
     return "".join(lines)
 
 
 def classes_shown(
-    tree: Tree, line: Counts | None, classes: Sequence[Mapping[str, Any]], asked: Mapping[str, str]
+    tree: Tree,
+    line: Counts | None,
+    classes: Sequence[Mapping[str, Any]],
+    asked: Mapping[str, str],
+    details: bool,
 ) -> str:
     """Return what ``tc class show`` prints of the class that is `asked` for, or of those of the parent's discipline;
-    with the counts of the line, what ``tc -s class show`` prints."""
+    with the counts of the line, what ``tc -s class show`` prints, and with `details` what ``tc -d`` prints."""
     lines: list[str] = []
     for owner in tree.listed():
         if asked.get("parent", owner.handle).split(":")[0] != owner.major:
@@ -105,7 +126,7 @@ def classes_shown(
             if inside is None and owner.kind == "netem":
                 continue
             leaf = f" leaf {inside.handle}" if inside is not None else ""
-            lines.append(_class_line(owner, one, leaf))
+            lines.append(_class_line(owner, one, leaf, details))
             if line is not None:
                 lines.append(counts_at(tree.places.get(one.classid), line, classes).shown())
                 if owner.kind == "htb":
@@ -145,7 +166,7 @@ def _hash(classid: str) -> int:
     return number ^ number >> 4
 
 
-def _class_line(owner: Discipline, one: TcClass, leaf: str) -> str:
+def _class_line(owner: Discipline, one: TcClass, leaf: str, details: bool) -> str:
     above = f"parent {one.parent}" if one.parent.split(":")[-1] else "root"
     if owner.kind in ("prio", *ONE_CLASS):
         return f"class {owner.kind} {one.classid} parent {one.parent}{leaf} \n"
@@ -158,16 +179,36 @@ def _class_line(owner: Discipline, one: TcClass, leaf: str) -> str:
     burst = size_text(kept_bytes(one.burst_bytes or _USUAL_BURST_BYTES, one.rate_bps))
     ceil_burst = size_text(kept_bytes(one.ceil_burst_bytes or _USUAL_BURST_BYTES, one.ceil_bps))
     rates = f"rate {rate_text(one.rate_bps)} ceil {rate_text(one.ceil_bps)}"
-    return f"class htb {one.classid} {above}{leaf}{priority} {rates} burst {burst} cburst {ceil_burst} \n"
+    bursts, level = f"burst {burst} cburst {ceil_burst}", ""
+    if details:
+        priority += "" if inner else f" quantum {_quantum(owner, one)}"
+        bursts = f"linklayer ethernet burst {burst}/1 mpu 0b cburst {ceil_burst}/1 mpu 0b"
+        level = f" level {_level(owner, one) if inner else 0}"
+    return f"class htb {one.classid} {above}{leaf}{priority} {rates} {bursts}{level} \n"
 
 
-def _words_of(one: Discipline) -> str:
+def _quantum(owner: Discipline, one: TcClass) -> int:
+    """Return what a class may send in its turn, in bytes (Linux ``net/sched/sch_htb.c``, `htb_change_class`)."""
+    share = int(one.rate_bps / 8) // owner.settings.get("r2q", 10)
+    return one.quantum_bytes or min(max(share, _LEAST_QUANTUM_BYTES), _MOST_QUANTUM_BYTES)
+
+
+def _level(owner: Discipline, one: TcClass) -> int:
+    """Return the level of a class with others below it; that of the topmost is 7."""
+    above = owner.classes.get(one.parent)
+    return (_DEPTH if above is None else _level(owner, above)) - 1
+
+
+def _words_of(one: Discipline, details: bool) -> str:
     """The settings in the order and the words of iproute2, some with a space at their end."""
     said = one.settings
     if one.kind == "htb":
         usual = f"{said['default']:#x}" if said.get("default") else "0"
         queue = said.get("direct_qlen", USUAL_LIMIT)
-        return f"r2q {said.get('r2q', 10)} default {usual} direct_packets_stat 0 direct_qlen {queue}"
+        version = " ver 3.17" if details else ""
+        return f"r2q {said.get('r2q', 10)} default {usual} direct_packets_stat 0{version} direct_qlen {queue}"
+    if one.kind in _DETAILED:
+        return _DETAILED[one.kind](said, details)
     if one.kind in _SHOWN:
         return _SHOWN[one.kind](said)
     if one.kind in ("prio", "pfifo_fast"):
@@ -175,14 +216,16 @@ def _words_of(one: Discipline) -> str:
     return " ".join(one.words)
 
 
-def _tbf(said: Settings) -> str:
+def _tbf(said: Settings, details: bool) -> str:
     rate, burst = said["rate"], kept_bytes(said["burst"], said["rate"], by_kernel=True)
     limit = said.get("limit") or said["latency"] * rate / 8e12 + said["burst"]
     waiting_ps = limit * 8e12 / rate - burst * 8e12 / rate
-    peak = ""
+    cell, peak = "/1 mpu 0b" if details else "", ""
     if "peakrate" in said:
-        peak = f" peakrate {rate_text(said['peakrate'])} minburst {size_text(said['mtu'])}"
-    return f"rate {rate_text(rate)} burst {size_text(burst)}{peak} lat {time_text(waiting_ps)} "
+        name = "mtu" if details else "minburst"
+        peak = f" peakrate {rate_text(said['peakrate'])} {name} {size_text(said['mtu'])}{cell}"
+    layer = "linklayer ethernet " if details else ""
+    return f"rate {rate_text(rate)} burst {size_text(burst)}{cell}{peak} lat {time_text(waiting_ps)} {layer}"
 
 
 def _netem(said: Settings) -> str:
@@ -202,9 +245,20 @@ def _netem(said: Settings) -> str:
     return " ".join(words)
 
 
-def _red(said: Settings) -> str:
+def _red(said: Settings, details: bool) -> str:
     limits = "".join(f"{name} {size_text(said[name])} " for name in ("limit", "min", "max"))
-    return limits + ("ecn " if said.get("ecn") else "")
+    limits += "ecn " if said.get("ecn") else ""
+    if not details:
+        return limits
+    halvings = round(-log2(red_weight(said["min"], said["max"], said["avpkt"], said.get("burst") or None)))
+    return f"{limits}ewma {halvings} probability {red_probability(said):g} Scell_log {_cell(said, halvings)}"
+
+
+def _cell(said: Settings, halvings: int) -> int:
+    """Return the logarithm of the step of RED's table for idle times, as ``tc`` chooses it."""
+    frame_ticks = int(int(10**6 * (said["avpkt"] / int(said["bandwidth"] / 8))) * TICKS_PER_US)
+    longest = 31 / (-log(1 - 2.0**-halvings) / frame_ticks)
+    return next(step for step in range(32) if longest / (1 << step) < 512)
 
 
 def _delays(said: Settings) -> str:
@@ -222,9 +276,10 @@ def _fq_codel(said: Settings) -> str:
     return f"{head}{_delays(said)}memory_limit {memory} {'ecn ' if said.get('ecn', True) else ''}drop_batch 64 "
 
 
-def _sfq(said: Settings) -> str:
+def _sfq(said: Settings, details: bool) -> str:
     words = f"limit {said.get('limit', 127)}p quantum {size_text(said.get('quantum', 1514))} "
-    words += f"depth 127 divisor {said.get('divisor', 1024)} "
+    words += "depth 127 " + (f"flows {min(said.get('limit', 128), 128)} " if details else "")
+    words += f"divisor {said.get('divisor') or 1024} "
     return words + (f"perturb {said['perturb'] // 10**12}sec " if said.get("perturb") else "")
 
 
@@ -233,15 +288,14 @@ _FQ = (
     "low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop "
 )
 _SHOWN: dict[str, Callable[[Settings], str]] = {
-    "tbf": _tbf,
     "netem": _netem,
     "hfsc": lambda said: f"default {said['default']:x} " if said.get("default") else "",
     "fq": lambda _said: _FQ,
     "pfifo": lambda said: f"limit {said.get('limit', USUAL_LIMIT)}p",
     "bfifo": lambda said: f"limit {size_text(said.get('limit', 1_514_000))}",
-    "red": _red,
     "codel": _codel,
     "fq_codel": _fq_codel,
-    "sfq": _sfq,
     "noqueue": lambda _said: "",
 }
+_DETAILED: dict[str, Callable[[Settings, bool], str]] = {"tbf": _tbf, "red": _red, "sfq": _sfq}
+"""What shows more with ``-d``."""

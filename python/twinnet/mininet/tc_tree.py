@@ -48,8 +48,8 @@ _KEPT = {
 
 @dataclass
 class TcClass:
-    """A class of a discipline with classes: its rates in bit/s, its bursts in bytes at both, its priority, and the
-    rates of the curves of an ``hfsc`` as they are shown."""
+    """A class of a discipline with classes: its rates in bit/s, its bursts in bytes at both, its priority, what it
+    may send in its turn where that is given, and the rates of the curves of an ``hfsc`` as they are shown."""
 
     classid: str
     parent: str
@@ -58,6 +58,7 @@ class TcClass:
     burst_bytes: int | None = None
     priority: int = 0
     ceil_burst_bytes: int | None = None
+    quantum_bytes: int = 0
     curves: dict[str, float] = field(default_factory=dict[str, float])
 
 
