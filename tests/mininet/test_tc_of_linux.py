@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from twinnet import _core
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.shaping import Shaping
@@ -30,7 +31,7 @@ MOST_BROKEN = 60
 
 
 class Line:
-    """A fabric with the one line of the interface x."""
+    """A fabric with the one line of the interface x, whose queue has to be one that the core takes."""
 
     def __init__(self) -> None:
         self.intf = SimpleNamespace(name="x", shaping=Shaping())
@@ -38,8 +39,9 @@ class Line:
     def line_end(self, name: str) -> Any:
         return self.intf if name == "x" else None
 
-    def shaping_changed(self, _intf: Any) -> None:
-        pass
+    def shaping_changed(self, intf: Any) -> None:
+        if intf.shaping.queue is not None:
+            _core.check_queue(json.dumps(intf.shaping.queue))
 
 
 def named(case: dict[str, Any]) -> str:

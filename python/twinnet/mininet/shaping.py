@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from twinnet.mininet.tc_netem import netem_delay_ps
 from twinnet.mininet.tc_queues import red_probability
-from twinnet.mininet.tc_words import red_weight, time_ps
+from twinnet.mininet.tc_words import LineRefused, red_weight
 
 __all__ = ["Shaping", "netem_time_ps"]
 
@@ -26,8 +27,8 @@ def netem_time_ps(given: str | float) -> int | None:
     """Return the time that netem reads in `given`, in picoseconds; ``None`` when it would refuse it. A bare number is
     in microseconds."""
     try:
-        return time_ps(str(given))
-    except ValueError:
+        return netem_delay_ps(str(given))
+    except (ValueError, LineRefused):
         return None
 
 

@@ -215,8 +215,9 @@ def _read_kind(said: FilterWords, given: Sequence[str]) -> None:
             said.handle = (table, node)
         elif kind == "flower" and handle:
             said.handle = (0, number(handle))
-        elif handle and (digits := re.match(r"0x[0-9a-f]+|[0-9]+", handle, re.IGNORECASE)):
-            said.handle = (0, int(digits[0], 0) if digits[0].isdigit() is False else int(digits[0]))
+        elif digits := re.match(r"0x[0-9a-f]+|[1-9][0-9]*|0[0-7]+", handle, re.IGNORECASE):
+            # As strtol, which stops where the number does.
+            said.handle = (0, number(digits[0]))
     except ValueError:
         raise LineRefused("Illegal filter ID" if kind == "u32" else 'Illegal "handle"', 1) from None
     if kind == "u32":

@@ -123,9 +123,19 @@ def _check_codel(found: Settings) -> None:
             del found[name]
     if "quantum" in found:
         found["quantum"] = max(found["quantum"], _LEAST_QUANTUM_BYTES)
+    _check_limit(found)
+
+
+def _check_limit(found: Settings) -> None:
+    for name in ("limit", "memory_limit"):
+        if found.get(name) == 0:
+            raise LineRefused(f"{name} 0 is not there: a queue of nothing sends nothing")
 
 
 def _check_sfq(found: Settings) -> None:
+    for name in ("quantum", "divisor"):
+        if found.get(name) == 0:
+            del found[name]
     if found.get("limit", 2) < 2:
         raise LineRefused('Illegal "limit", must be > 1', _UNREADABLE)
     divisor = found.get("divisor", 1)
@@ -359,6 +369,8 @@ _DISCIPLINES: dict[str, _Grammar] = {
 }
 _CHECKS: dict[str, Callable[[Settings], None]] = {
     "tbf": _check_tbf,
+    "pfifo": _check_limit,
+    "bfifo": _check_limit,
     "red": _check_red,
     "codel": _check_codel,
     "fq_codel": _check_codel,

@@ -22,7 +22,7 @@ from twinnet.mininet.tc_words import (
     time_ps,
 )
 
-__all__ = ["read_netem"]
+__all__ = ["netem_delay_ps", "read_netem"]
 
 _Reader = Callable[[str], Any]
 _SHAPES = ("uniform", "normal", "pareto", "paretonormal")
@@ -70,8 +70,9 @@ def _correlation(found: Settings, given: list[str], name: str) -> None:
         _refuse(found, f"{name} with a correlation is not there: {_FREELY}{remedy}")
 
 
-def _ticks_ps(text: str) -> int:
-    """Return a time in ps that the kernel's 32 bits of ticks hold."""
+def netem_delay_ps(text: str) -> int:
+    """Return the time in ps that `text` gives; raises `ValueError`, and :class:`LineRefused` where the kernel's 32 bits
+    of ticks do not hold it."""
     negative = re.fullmatch(r"-([0-9.]+[a-z]*)", text)
     whole_us = (-1 if negative else 1) * (time_ps(negative[1] if negative else text) // 10**6) % 2**32
     if int(whole_us * TICKS_PER_US) >= 2**32:
@@ -81,10 +82,10 @@ def _ticks_ps(text: str) -> int:
 
 def _delay(found: Settings, given: list[str]) -> None:
     found["delay_text"] = given[0] if given else ""
-    found["delay"] = _read(given, _ticks_ps, "latency")
+    found["delay"] = _read(given, netem_delay_ps, "latency")
     if _number_follows(given):
         found["jitter_text"] = given[0]
-        found["jitter"] = _read(given, _ticks_ps, "latency")
+        found["jitter"] = _read(given, netem_delay_ps, "latency")
         _correlation(found, given, "latency")
 
 
@@ -182,6 +183,8 @@ def _check(found: Settings) -> None:
         raise LineRefused("distribution specified but no latency and jitter values", 1)
     if "refused" in found:
         raise LineRefused(found["refused"])
+    if found.get("limit") == 0:
+        raise LineRefused("netem limit 0 is not there: a queue of nothing sends nothing")
     if (found.get("gap") or 1) != 1:
         raise LineRefused(f"netem gap {found['gap']} is not there: our lines have gap 1")
     if found.get("reorder") and found.get("jitter"):

@@ -279,7 +279,7 @@ def _fq_codel(said: Settings) -> str:
 def _sfq(said: Settings, details: bool) -> str:
     words = f"limit {said.get('limit', 127)}p quantum {size_text(said.get('quantum', 1514))} "
     words += "depth 127 " + (f"flows {min(said.get('limit', 128), 128)} " if details else "")
-    words += f"divisor {said.get('divisor') or 1024} "
+    words += f"divisor {said.get('divisor', 1024)} "
     return words + (f"perturb {said['perturb'] // 10**12}sec " if said.get("perturb") else "")
 
 

@@ -192,7 +192,7 @@ class Tree:
                 one = None if one.kind in _CLASSFUL else self._netem_inside(one)
                 continue
             one = self._inside(one, place)
-        if queue is None and netem.get("limit"):
+        if queue is None and "limit" in netem:
             queue = {"kind": "fifo", "limit_frames": netem["limit"]}
         if bucket is not None:
             queue = bucket_queue(*bucket, queue)

@@ -71,7 +71,9 @@ class U32:
 def hash_id(text: str) -> tuple[int, int, int]:
     """Return table, bucket and number of the handle of a ``u32``, ``800::801``; raises `ValueError`."""
     if ":" not in text:
-        whole = number(text, 16) if text.startswith("0x") else number("")
+        if not text.startswith("0x"):
+            raise ValueError(text)
+        whole = number(text, 16)
         return whole >> 20, whole >> 12 & 0xFF, whole & 0xFFF
     parts = [number(part, 16) if part else 0 for part in text.split(":", 2)]
     table, bucket, node = (*parts, 0)[:3]
