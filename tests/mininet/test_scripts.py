@@ -253,7 +253,9 @@ def test_commands_that_were_refused_are_told_at_the_end_and_fail_when_strict(tmp
         done = run_script(tmp_path, script, word)
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
         told = done.stderr.split("twinnet: 2 commands were refused, and the script went on without:\n")[1].splitlines()
-        assert told[0].startswith("    tc qdisc add dev h1-eth0 root cake bandwidth 10mbit: qdisc cake is not there; "), told
+        assert told[0].startswith(
+            "    tc qdisc add dev h1-eth0 root cake bandwidth 10mbit: qdisc cake is not there; "
+        ), told
         assert told[0].endswith("(2 times)"), told
         assert told[1].startswith("    ovs-vsctl set port s1-eth1 bond_mode=active-backup -- list-br: ovs-vsctl: ")
         assert not told[2:], told
