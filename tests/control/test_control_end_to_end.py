@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import shutil
 import socket
@@ -140,6 +141,48 @@ def test_a_stranger_that_talks_nonsense_is_let_go() -> None:
             while part := stranger.recv(4096):
                 heard += part
         assert heard[:2] == b"\x04\x00"
+        assert " 0% packet loss" in lab["h1"].run("ping -c 1 10.0.0.2").stdout
+
+
+HELLO, ECHO = bytes.fromhex("0400000800000001"), bytes.fromhex("0402000800000002")
+
+
+def echoes(tool: socket.socket) -> bool:
+    """Return whether the switch answers `tool`, which has said hello; false when it has ended the connection."""
+    tool.settimeout(10)
+    with tool.makefile("rb", buffering=0) as said, contextlib.suppress(ConnectionError):
+        tool.sendall(ECHO)
+        while header := said.read(8):
+            said.read(int.from_bytes(header[2:4], "big") - 8)
+            if header[1] == 3:
+                return True
+    return False
+
+
+def greeted(port: int) -> socket.socket:
+    tool = socket.create_connection(("127.0.0.1", port))
+    tool.sendall(HELLO)
+    assert echoes(tool)
+    return tool
+
+
+def test_strangers_without_number_fill_no_lab_and_drive_no_tool_out() -> None:
+    port = free_port()
+    with three_hosts(listen=f"ptcp:{port}").emulate() as lab, contextlib.ExitStack() as kept:
+        files = Path(f"/proc/{lab.started['pid']}/fd")
+        before = len(list(files.iterdir()))
+        friend = kept.enter_context(greeted(port))
+        for number in range(200):
+            stranger = kept.enter_context(socket.create_connection(("127.0.0.1", port)))
+            stranger.settimeout(10)
+            assert stranger.recv(8)[:2] == b"\x04\x00"
+            # Whoever says nothing for long is let go anyway.
+            assert number % 20 or echoes(friend)
+        assert len(list(files.iterdir())) <= before + 128
+        assert echoes(friend)
+        # Of those that have said hello the first has to go.
+        others = [kept.enter_context(greeted(port)) for _ in range(128)]
+        assert not echoes(friend) and echoes(others[-1])
         assert " 0% packet loss" in lab["h1"].run("ping -c 1 10.0.0.2").stdout
 
 

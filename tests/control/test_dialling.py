@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from twinnet.control import Dialling
+from twinnet.control.owner_sockets import Admitted
 from twinnet.errors import LabClosed, LabError
 
 
@@ -76,3 +78,21 @@ def test_no_connection_is_made_for_a_lab_that_has_ended(controller: socket.socke
     assert eventually(lambda: not any(thread.name == "twinnet-control" for thread in threading.enumerate()))
     assert len(lab.refusals) == 8
     connections.end()
+
+
+def test_of_more_tools_than_may_be_the_oldest_ends_and_who_has_left_counts_no_more() -> None:
+    admitted, pairs = Admitted(2), [socket.socketpair() for _ in range(4)]
+    with contextlib.ExitStack() as kept:
+        for pair in pairs:
+            for sock in pair:
+                kept.enter_context(sock).settimeout(5)
+        with admitted.one(pairs[0][0]), admitted.one(pairs[1][0]):
+            with admitted.one(pairs[2][0]):
+                assert pairs[0][1].recv(1) == b""
+                # The other two go on.
+                for mine, theirs in pairs[1:3]:
+                    mine.sendall(b"x")
+                    assert theirs.recv(1) == b"x"
+            with admitted.one(pairs[3][0]):
+                pairs[1][0].sendall(b"y")
+                assert pairs[1][1].recv(1) == b"y"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from kernels_here import a_kernel_is_here
+from twinnet.guest.processor import differing, features
 
 if not a_kernel_is_here():
     pytest.skip("there is no kernel for programs on the virtual clock", allow_module_level=True)
@@ -49,6 +50,19 @@ with net.simulate(hosts="programs") as lab:
     print(lab.trace_hash)
 """
 """A server and clients, whose turns depend on the moment at which each program begins."""
+
+PLACE = """
+import sys
+import twinnet as tn
+sys.executable = sys.argv[1]
+net = tn.Network()
+net.link(net.host("h1"), net.host("h2"), rate="10 Mbit")
+shown = "for one in hostname machine-id resolv.conf timezone; do cat /etc/$one; done; date +%Z; ls /etc/localtime"
+with net.simulate(hosts="programs") as lab:
+    print(lab["h1"].run(shown, shell=True).stdout, end="")
+    print(lab["h1"].run("ping -c 1 nowhere.example").returncode, lab.now(), lab.trace_hash)
+"""
+"""What says which machine it is, and where; and a name that only servers outside could know."""
 
 OWN = "/usr/bin:/usr/local/bin"
 """Where a machine has its own interpreter."""
@@ -123,6 +137,25 @@ def test_other_files_beside_do_not_matter(usual: str, tmp_path: Path) -> None:
     assert told(cwd=tmp_path) == usual
 
 
+def test_which_machine_it_is_and_where_does_not_matter(tmp_path: Path) -> None:
+    here = told(program=PLACE)
+    assert here.splitlines()[:4] == ["twinnet", "7477696e6e6574207477696e6e657421", "Etc/UTC", "UTC"]
+    elsewhere = {
+        "hostname": "elsewhere\n",
+        "machine-id": "0123456789abcdef0123456789abcdef\n",
+        "resolv.conf": "nameserver 10.0.0.2\nsearch elsewhere.example\n",
+        "timezone": "Asia/Tokyo\n",
+    }
+    mounts = "set -e; "
+    for name, content in elsewhere.items():
+        (tmp_path / name).write_text(content)
+        if Path("/etc", name).exists():
+            mounts += f"mount --bind {tmp_path / name} /etc/{name}; "
+    if (zone := Path("/usr/share/zoneinfo/Asia/Tokyo")).exists() and Path("/etc/localtime").exists():
+        mounts += f"mount --bind {zone} /etc/localtime; "
+    assert told("unshare", "--map-root-user", "--mount", "sh", "-c", f'{mounts} exec "$@"', "sh", program=PLACE) == here
+
+
 def test_all_machines_have_the_same_processor_for_programs() -> None:
     loader = Path("/lib64/ld-linux-x86-64.so.2")
     net = tn.Network()
@@ -134,6 +167,7 @@ def test_all_machines_have_the_same_processor_for_programs() -> None:
         ]
         variables = lab["h1"].run("env", env={"PATH": os.defpath, "MINE": "1"}).stdout.splitlines()
         assert "MINE=1" in variables and any(line.startswith("GLIBC_TUNABLES=") for line in variables)
+        assert lab.started["processor"] == features()
         own = lab["h1"].run("env", env={"PATH": os.defpath, "GLIBC_TUNABLES": "mine"}).stdout
         assert "GLIBC_TUNABLES=mine" in own.splitlines()
         if loader.exists():
@@ -163,3 +197,12 @@ def test_the_c_library_takes_the_same_routines_on_all_machines() -> None:
     assert given == here(GLIBC_TUNABLES=variable)
     if "avx2" in Path("/proc/cpuinfo").read_text():
         assert given != here(), "the variable has no effect"
+
+
+def test_the_record_says_which_instructions_programs_may_find(tmp_path: Path) -> None:
+    told_by = tmp_path / "cpuinfo"
+    told_by.write_text("processor\t: 0\nflags\t\t: fpu sse2 avx2 avx512_vnni aes lm sha_ni pni\n\n")
+    assert features(told_by) == ["aes", "avx2", "avx512_vnni", "sha_ni"]
+    assert features(tmp_path / "missing") == []
+    assert differing(["aes", "avx2"], ["aes", "sha_ni"]).startswith("; only one of the two processors has avx2, sha_ni")
+    assert differing(["aes"], ["aes"]) == differing(None, ["aes"]) == ""

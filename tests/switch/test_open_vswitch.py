@@ -12,6 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +122,22 @@ def test_a_controller_beside_the_lab_drives_it_and_tools_reach_it() -> None:
         command = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", f"tcp:127.0.0.1:{tools}"]
         told = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
         assert "dl_dst=00:00:00:00:00:02" in told
+
+
+@needs_ovs
+def test_strangers_without_number_fill_no_relay_and_keep_no_tool_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+    with hosts_at("netdev", listen=f"ptcp:{port}").emulate(), contextlib.ExitStack() as kept:
+        before = threading.active_count()
+        for _ in range(150):
+            kept.enter_context(socket.create_connection(("127.0.0.1", port)))
+        command = ["ovs-ofctl", "show", f"tcp:127.0.0.1:{port}"]
+        assert "s1-eth1" in subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+        deadline_s = time.monotonic() + 30
+        while threading.active_count() > before + 2 * 64:
+            assert time.monotonic() < deadline_s, threading.active_count() - before
+            time.sleep(0.05)
 
 
 @needs_ovs

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from twinnet.study.gather import DifferentTraces
-from twinnet.study.machine import machine_of
+from twinnet.study.machine import machine_of, processors_apart
 from twinnet.study.runner import Made, PlaceLost, Progress
 from twinnet.study.store import Measured
 
@@ -78,8 +78,8 @@ def compare_machines(
     if not todo:
         return 0
 
-    def made_by(slot: RemoteSlot) -> list[tuple[StoredRun, RemoteSlot, str]]:
-        hashes: list[tuple[StoredRun, RemoteSlot, str]] = []
+    def made_by(slot: RemoteSlot) -> list[tuple[StoredRun, RemoteSlot, Measured]]:
+        again: list[tuple[StoredRun, RemoteSlot, Measured]] = []
         for stored in todo[slot]:
             try:
                 made = places.make(planned[stored.id], slot, Progress(threading.Event()))
@@ -87,8 +87,8 @@ def compare_machines(
                 # Its worker has ended. What it did not make is not compared.
                 break
             if isinstance(made.result, Measured):
-                hashes.append((stored, slot, str(made.result.fidelity.record.get("trace_hash"))))
-        return hashes
+                again.append((stored, slot, made.result))
+        return again
 
     with ThreadPoolExecutor(len(todo)) as pool:
         compared = [one for found in pool.map(made_by, todo) for one in found]
@@ -107,12 +107,12 @@ def _dealt(chosen: Sequence[StoredRun], slots: Sequence[RemoteSlot]) -> Mapping[
     return dealt
 
 
-def _check(compared: Sequence[tuple[StoredRun, RemoteSlot, str]]) -> None:
+def _check(compared: Sequence[tuple[StoredRun, RemoteSlot, Measured]]) -> None:
     different = [
         f"{stored.id} has the trace hash {stored.record.get('trace_hash')} on machine {machine_of(stored.record)} and "
-        f"{trace} on {slot}"
-        for stored, slot, trace in compared
-        if trace != str(stored.record.get("trace_hash"))
+        f"{trace} on {slot}{processors_apart(stored.record.get('notes', {}), made.notes)}"
+        for stored, slot, made in compared
+        if (trace := str(made.fidelity.record.get("trace_hash"))) != str(stored.record.get("trace_hash"))
     ]
     if different:
         raise DifferentTraces.of(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from twinnet.control.targets import Target, parse_listen
@@ -13,7 +15,7 @@ from twinnet.control.tls_relay import TlsRelay, handshake
 from twinnet.control.unix_listener import UnixListener
 from twinnet.errors import ControllerWarning, NotAvailable
 
-__all__ = ["BACKLOG", "Channel", "Listeners", "accepted", "connect_to"]
+__all__ = ["BACKLOG", "Admitted", "Channel", "Listeners", "accepted", "connect_to"]
 
 BACKLOG = 16
 """Connections that may wait to be taken."""
@@ -71,6 +73,34 @@ def accepted(sock: socket.socket, context: ssl.SSLContext | None, switch: str, t
     except OSError as error:
         warnings.warn(f"{switch} refused a tool at {text}: {error}", ControllerWarning, stacklevel=2)
         return None
+
+
+class Admitted:
+    """Connections of tools, of which there are at most `most`: one more, and the oldest ends."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+
+    @contextlib.contextmanager
+    def one(self, sock: socket.socket) -> Iterator[None]:
+        """Count `sock`, which is connected, until the block is left."""
+        # Whoever speaks TLS over it takes its descriptor away.
+        kept = sock.dup()
+        with self._lock:
+            self._open.append(kept)
+            first = self._open[0] if len(self._open) > self._most else None
+            if first is not None:
+                self._open.remove(first)
+                with contextlib.suppress(OSError):
+                    first.shutdown(socket.SHUT_RDWR)
+        try:
+            yield
+        finally:
+            with self._lock, kept:
+                if kept in self._open:
+                    self._open.remove(kept)
 
 
 class Listeners:

@@ -14,13 +14,13 @@ from twinnet.ranges import moment_ps
 from twinnet.settings import size
 from twinnet.units import Duration, Size
 
-__all__ = ["BEGINS_S", "GuestOptions"]
+__all__ = ["BEGINS_S", "GUEST_MEMORY", "GuestOptions", "date_s"]
 
 BEGINS_S = 1_767_225_600
 """The time of day at which a lab with programs begins: 2026-01-01, 00:00 UTC. It is the same for all, and so are the
 runs."""
 
-_MEMORY = size(64 << 20, 64 << 30, BadValue)
+GUEST_MEMORY = size(64 << 20, 64 << 30, BadValue)
 _MEMORY_BYTES = 512 << 20
 _PATIENCE_S = 4.5
 _SILENCE_S = 60.0
@@ -63,8 +63,8 @@ class GuestOptions:
         """
         usual = cls()
         return cls(
-            usual.memory_bytes if memory is None else _MEMORY.read(memory, "memory"),
-            usual.begins_s if date is None else _moment(date),
+            usual.memory_bytes if memory is None else GUEST_MEMORY.read(memory, "memory"),
+            usual.begins_s if date is None else date_s(date),
             usual.patience_s if patience is None else moment_ps(patience, "patience") / 1e12,
         )
 
@@ -88,7 +88,7 @@ class GuestOptions:
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
 
-def _moment(given: str | datetime.date) -> int:
+def date_s(given: str | datetime.date) -> int:
     """Return the moment `given`, in UTC where it names no zone, in seconds since 1970-01-01, 00:00 UTC."""
     try:
         moment = datetime.datetime.fromisoformat(str(given))

@@ -14,6 +14,7 @@ from twinnet.control.controller import Controller
 from twinnet.control.tls import check_tls
 from twinnet.errors import BadValue, LabClosed, LabError, NotAvailable
 from twinnet.guest import needed
+from twinnet.guest.processor import features
 from twinnet.lab.app_starter import AppStarter
 from twinnet.lab.attached_job import AttachedJob
 from twinnet.lab.capture_plan import CapturePlan
@@ -95,8 +96,9 @@ class Lab(AnswersToMininet):
         ``wall``, ``virtual`` or ``real``.
     started
         What the lab said when it started: ``hosts``, ``setup_ms``, on the wall clock ``pid``, ``interface``,
-        ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``, and of
-        ``guest`` what is not as usual of ``memory``, ``date`` and ``patience``.
+        ``realtime``, ``fabric_threads``, and with programs on the virtual clock the guest's ``kernel``, of
+        ``guest`` what is not as usual of ``memory``, ``date`` and ``patience``, and under ``processor`` the
+        instructions of this machine's processor by which programs choose their routines.
     queues_given
         The queues that this process has given to ports while the lab ran, by interface.
     """
@@ -206,7 +208,7 @@ class Lab(AnswersToMininet):
             hosts = sum(node["kind"] == "host" for node in spec["nodes"])
             self.started = {"hosts": hosts, "setup_ms": (time.monotonic() - begin_s) * 1000}
             if kernel is not None:
-                self.started |= {"kernel": kernel.version, "guest": self._guest.to_record()}
+                self.started |= {"kernel": kernel.version, "guest": self._guest.to_record(), "processor": features()}
             if self._name is not None:
                 self._service = VirtualService(self._connection, self._name or None)
                 self._name = self._service.name

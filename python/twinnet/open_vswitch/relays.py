@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from twinnet.control.owner_sockets import BACKLOG, Listeners, accepted, connect_to
+from twinnet.control.owner_sockets import BACKLOG, Admitted, Listeners, accepted, connect_to
 from twinnet.control.targets import Target, parse_target
 from twinnet.control.tls import accepting, connecting
 from twinnet.errors import LabError
@@ -29,6 +29,8 @@ from twinnet.open_vswitch.programs import DIRECTORY, run
 __all__ = ["Relays"]
 
 _PIECE_BYTES = 65_536
+_MOST_TOOLS = 64
+"""At all switches of a lab: whoever may connect to where one listens could fill this process with connections."""
 _BIND = f"import socket, sys; s = socket.socket(fileno=0); s.bind(sys.argv[1]); s.listen({BACKLOG})"
 _CONNECT = "import socket, sys; socket.socket(fileno=0).connect(sys.argv[1])"
 
@@ -53,6 +55,7 @@ class Relays:
         self.troubles: dict[tuple[str, str], str] = {}
         self._targets: dict[str, list[str]] = {}
         self._listeners = Listeners()
+        self._tools = Admitted(_MOST_TOOLS)
         try:
             for switch in switches:
                 name = switch["name"]
@@ -116,15 +119,17 @@ class Relays:
                 self.troubles[switch, text] = channel.why or "the connection ended"
 
     def _join(self, switch: str, text: str, context: ssl.SSLContext | None, taken: socket.socket) -> None:
-        channel = accepted(taken, context, switch, text)
-        if channel is None:
-            return
-        with channel.sock as tool, socket.socket(socket.AF_UNIX) as there:
-            try:
-                self._there(there, _CONNECT, f"{DIRECTORY}/{switch}.mgmt")
-            except (LabError, OSError):
+        # Without a descriptor left, the tool sees its connection end.
+        with taken, contextlib.suppress(OSError), self._tools.one(taken):
+            channel = accepted(taken, context, switch, text)
+            if channel is None:
                 return
-            _pass_both_ways(tool, there)
+            with channel.sock as tool, socket.socket(socket.AF_UNIX) as there:
+                try:
+                    self._there(there, _CONNECT, f"{DIRECTORY}/{switch}.mgmt")
+                except LabError:
+                    return
+                _pass_both_ways(tool, there)
 
 
 def _start(work: Callable[..., None], *arguments: Any) -> None:

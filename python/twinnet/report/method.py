@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 
 from twinnet.network.topology_schema import NetworkModel
 from twinnet.report.wording import counted
 from twinnet.results.fidelity import PROMISES
 from twinnet.study.analysis import Analysis
+from twinnet.study.guest_settings import GuestSettings
 from twinnet.study.mixes import part_in_words
 from twinnet.study.named_code import own_disciplines
 from twinnet.study.own_metric import OwnMetric
@@ -66,7 +68,7 @@ def _network(analysis: Analysis) -> str:
     models = [*specification.networks.values(), *([specification.network] if specification.network else [])]
     said = " ".join(part for part in networks if part)
     real = specification.clock == "virtual" and has_programs(specification)
-    clock = _REAL_ON_VIRTUAL if real else _CLOCKS[specification.clock]
+    clock = _REAL_ON_VIRTUAL + _guest(specification.guest) if real else _CLOCKS[specification.clock]
     said += f" {clock} Links serialise frames at line rate, framing included."
     pinned = {
         f"{key} = {value}"
@@ -79,6 +81,17 @@ def _network(analysis: Analysis) -> str:
         said += f" Pinned in hosts, since kernels differ: {', '.join(sorted(pinned))}."
     for one in own_disciplines(specification):
         said += f" Queues of the kind own are {one.name}, {one.file} with the SHA-256 {one.sha256}."
+    return said
+
+
+def _guest(asked: GuestSettings) -> str:
+    """Say what of the guest is not as usual."""
+    usual, said = GuestSettings(), ""
+    if asked.begins_s != usual.begins_s:
+        begins = datetime.datetime.fromtimestamp(asked.begins_s, datetime.UTC)
+        said += f" Their clock begins at {begins:%Y-%m-%d %H:%M:%S} UTC."
+    if asked.memory_bytes != usual.memory_bytes:
+        said += f" All of them have {format_size(asked.memory_bytes)} of memory."
     return said
 
 

@@ -28,6 +28,7 @@ from twinnet.results.tables import TABLES
 from twinnet.study.analysis import Analysis, analyse
 from twinnet.study.brought_code import brought_code
 from twinnet.study.consent import may_run
+from twinnet.study.machine import processors_apart
 from twinnet.study.plan import PlannedRun
 from twinnet.study.runner import Executor, Progress
 from twinnet.study.store import ResultStore, StoredRun, StoreError
@@ -311,7 +312,8 @@ def _make_again(run: PlannedRun, stored: StoredRun, execute: Executor, checked: 
     trace = made.fidelity.record.get("trace_hash")
     if trace != stored.record.get("trace_hash"):
         packed = f"{stored.record.get('trace_hash')!s:.80}"
-        checked.wrong.append(f"{run.id} made again has the trace {trace}, and {packed} packed")
+        apart = processors_apart(stored.record["notes"], made.notes)
+        checked.wrong.append(f"{run.id} made again has the trace {trace}, and {packed} packed{apart}")
         return
     frames = {"flows": made.flows, "intervals": made.intervals, "port_samples": made.port_samples}
     frames |= {"packets": made.packets, "tcp": made.tcp, "fidelity": made.fidelity_samples}

@@ -138,7 +138,8 @@ class LabExecutor:
             if self.traces is not None:
                 self.traces.mkdir(parents=True, exist_ok=True)
             trace = self.traces / f"{run.id}.trace" if self.traces is not None else None
-            with network.simulate(hosts="programs" if real else "models", trace=trace) as lab:
+            hosts = {"hosts": "programs", **run.specification.guest.asked()} if real else {}
+            with network.simulate(trace=trace, **hosts) as lab:
                 return _VirtualRun(lab, run, progress, ports, captures, policy).make()
         if run.specification.clock == "real":
             progress.doing = "reaching the machines"

@@ -12,7 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "describe_place", "describe_versions", "machine_of"]
+from twinnet.guest.processor import differing
+
+__all__ = ["describe_machine", "describe_place", "describe_versions", "machine_of", "processors_apart"]
 
 NOT_RECORDED = "not recorded"
 """The machine of a run that was made before runs named theirs."""
@@ -94,6 +96,13 @@ def describe_place(slot: int) -> dict[str, Any]:
 def machine_of(record: Mapping[str, Any]) -> str:
     """The name of the machine that made the run of `record`."""
     return str(record["machine"].get("name") or NOT_RECORDED)
+
+
+def processors_apart(notes: Mapping[str, Any], others: Mapping[str, Any]) -> str:
+    """Return what the processors of two runs with programs on the virtual clock had apart, by the runs' notes, in words
+    that follow others; empty where nothing is known of it."""
+    found = [one.get("lab") for one in (notes, others)]
+    return differing(*(one.get("processor") if isinstance(one, Mapping) else None for one in found))
 
 
 def processor_ranges(processors: set[int]) -> str:

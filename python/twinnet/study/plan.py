@@ -12,9 +12,11 @@ from typing import Any
 
 from twinnet.errors import BadValue
 from twinnet.network.topology_schema import SwitchModel
+from twinnet.study.guest_settings import GuestSettings
 from twinnet.study.mixes import drawn_traffic
 from twinnet.study.resolution import Study
 from twinnet.study.specification import QUEUES_OF_LINKS, StudySpecification
+from twinnet.study.virtual_hosts import has_programs
 
 __all__ = ["MOST_RUNS", "PlannedRun", "plan_study", "planned_run"]
 
@@ -166,6 +168,11 @@ def _content(specification: StudySpecification, levels: Mapping[str, str]) -> di
     # Only the network of these levels has an effect, and a setting that is left out has none.
     content.pop("networks")
     content["network"] = _network_content(specification, levels)
+    asked = content.pop("guest")
+    if specification.clock == "virtual" and has_programs(specification):
+        # How long programs may compute ends runs, and changes none.
+        usual = GuestSettings().model_dump(exclude={"patience_ps"})
+        content |= {f"guest.{name}": asked[name] for name in usual if asked[name] != usual[name]}
     if content["policy"] is None:
         del content["policy"]
     dealt = {entry.part.partition(".")[0] for entry in specification.traffic if entry.part is not None}

@@ -32,6 +32,9 @@ from twinnet.yaml_source import SIZE_LIMIT_BYTES, Document, Problem, SourceError
 
 __all__ = ["Study", "built_in_studies", "load_study", "read_study", "reader_in", "with_changes"]
 
+_MAPPINGS = ("fidelity", "guest", "levels", "trim", "twin")
+"""Settings of which parts can be set where the study has none of them."""
+
 _UNRESOLVED = ("parameters", "presets")
 _LONG = ("factors", "statements", "published")
 """Sections that take long to check. Where levels change none of the parameters that one names, it stays as it was
@@ -269,8 +272,8 @@ def _change(
             f"{by} {key}={value}: there is no parameter and no setting {key!r}",
             did_you_mean(key, [*declared, "repetitions", "seed", "order", "time_limit", "settle", "drain"]),
         )
-    if parts[0] == "levels":
-        document.data.setdefault("levels", {})
+    if parts[0] in _MAPPINGS:
+        document.data.setdefault(parts[0], {})
     target: Any = document.data
     for part in parts[:-1]:
         target = _child(target, part)

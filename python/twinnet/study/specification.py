@@ -18,6 +18,7 @@ from twinnet.schema_texts import with_texts
 from twinnet.study.capture_settings import CaptureSettings
 from twinnet.study.fidelity_thresholds import FidelityThresholds
 from twinnet.study.field_types import STRICT, Count, MomentPs, Name, ParameterName, Scalar
+from twinnet.study.guest_settings import GuestSettings
 from twinnet.study.measurement import Measurement, unknown_selection
 from twinnet.study.mixes import without_empty_parts
 from twinnet.study.policy_of import PolicySettings
@@ -328,6 +329,8 @@ class StudySpecification(_Strict):
         The captures that runs keep in the results.
     trim
         What measurements leave out of each run, at its beginning and at its end.
+    guest
+        Memory, date and patience of the programs of runs on the virtual clock; the usual ones when left out.
     claims
         `none` for a size that shows that the study works: statements are not judged, published figures not counted.
     """
@@ -363,6 +366,7 @@ class StudySpecification(_Strict):
     claims: Literal["all", "none"] = "all"
     trim: Trim | None = None
     capture: CaptureSettings | None = None
+    guest: GuestSettings = GuestSettings()
     fidelity: FidelityThresholds = FidelityThresholds()
     twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []

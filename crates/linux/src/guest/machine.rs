@@ -50,8 +50,8 @@ const BOOT_PATIENCE: Duration = Duration::from_secs(60);
 const FRAMES_AT_ONCE: usize = 32;
 /// The last words of a program that the guest has ended.
 const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: give the \
-    guest more (memory, --memory), run less at once, and keep large files out of it (what programs write stays in \
-    that memory)\n";
+    guest more (memory, --memory; guest: in study files), run less at once, and keep large files out of it (what \
+    programs write stays in that memory)\n";
 /// The number of the channel's card; the hosts' interfaces follow.
 const CHANNEL: usize = 0;
 /// What is waited for beside the cards, which have their numbers.
@@ -480,7 +480,7 @@ impl Machine {
         );
         let remedy = "on the virtual clock computing takes no time, so a program that waits must sleep or wait for \
                       something: look for one that asks again and again; for one that has much to compute, raise \
-                      patience (--patience), or use the wall clock";
+                      patience (--patience; guest: in study files), or use the wall clock";
         Err(self.ends_with(LabError::new(ErrorName::ProgramSpins, message, remedy)))
     }
 
@@ -539,7 +539,8 @@ impl Machine {
         }
         let (words, of_memory) = self.kernel.last_words();
         let parts: Vec<&str> = [why, words.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-        let remedy = if of_memory { "give the guest more memory (memory, --memory), or run less in it" } else { "" };
+        let more = "give the guest more memory (memory, --memory; guest: in study files), or run less in it";
+        let remedy = if of_memory { more } else { "" };
         let message = format!("the guest's kernel has ended: {}", parts.join(": "));
         self.ends_with(LabError::new(ErrorName::GuestEnded, message, remedy))
     }

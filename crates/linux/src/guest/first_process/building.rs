@@ -28,6 +28,17 @@ const OF_MUCH_MEMORY: [(&str, &str); 4] = [
     ("/proc/sys/net/ipv4/tcp_max_tw_buckets", "131072"),
 ];
 
+/// Files of the machine that say which machine it is, or where it stands, and what stands there instead; `None`:
+/// nothing does. Without `/etc/localtime` the time is UTC.
+const OF_THE_MACHINE: [(&str, Option<&str>); 6] = [
+    ("/etc/hostname", Some("twinnet\n")),
+    ("/etc/localtime", None),
+    ("/etc/machine-id", Some("7477696e6e6574207477696e6e657421\n")),
+    ("/etc/resolv.conf", Some("")),
+    ("/etc/timezone", Some("Etc/UTC\n")),
+    ("/var/lib/dbus/machine-id", None),
+];
+
 /// Reads what the lab gives.
 pub fn read(given: &Path) -> Result<Given, LabError> {
     let text = fs::read(given).map_err(|error| failed("reading the network", &error))?;
@@ -64,6 +75,17 @@ pub fn furnish() -> Result<(), LabError> {
     }
     for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), format!("/dev/{name}")).map_err(own)?;
+    }
+    for (path, content) in OF_THE_MACHINE {
+        let replace = || {
+            // It may be a link to somewhere else.
+            fs::remove_file(path).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+                _ => Err(error),
+            })?;
+            content.map_or(Ok(()), |content| fs::write(path, content))
+        };
+        replace().map_err(|error: io::Error| failed(&format!("replacing {path}"), &error))?;
     }
     Ok(())
 }

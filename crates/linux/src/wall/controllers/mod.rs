@@ -56,6 +56,9 @@ pub(crate) struct Controllers {
 /// Set in the token of a controller's socket; the rest is the connection's number.
 pub(crate) const CONTROLLER_TOKEN: u64 = 1 << 33;
 
+/// Tools that a lab serves at once. Whoever may connect to where a switch listens could fill the lab with connections.
+const MOST_TOOLS: usize = 128;
+
 /// Bytes of a connection that may be on their way through a control channel that takes time.
 const MOST_UNDER_WAY_BYTES: usize = 4 << 20;
 
@@ -78,12 +81,31 @@ impl Controllers {
                     PeerKind::Controller => Peer::Controller,
                     PeerKind::Tool => Peer::Tool,
                 };
+                if peer == PeerKind::Tool {
+                    self.make_room(at);
+                }
                 tracing::info!(%switch, %target, kind = ?peer, "a controller or tool is connected");
                 at.fabric.controller_opened(node, number, kind);
                 self.attached.insert(number, Attached { node, switch, target, peer, responder });
                 self.ready.push_back(number);
                 self.send(at);
             }
+        }
+    }
+
+    /// Ends a tool's connection where there are as many as may be: the oldest of those that have not agreed on a
+    /// version, or else the oldest.
+    fn make_room(&mut self, at: &mut RunningNetwork) {
+        let tools = || self.attached.iter().filter(|(_, attached)| attached.peer == PeerKind::Tool);
+        if tools().count() < MOST_TOOLS {
+            return;
+        }
+        let agreed = |node: NodeId, number: u64| {
+            at.fabric.controllers(node).iter().any(|state| state.connection == number && state.version.is_some())
+        };
+        let first = tools().min_by_key(|(number, attached)| (agreed(attached.node, **number), **number));
+        if let Some(number) = first.map(|(number, _)| *number) {
+            self.end(number, format!("another tool came, and a lab serves {MOST_TOOLS}"), at);
         }
     }
 
