@@ -1,5 +1,5 @@
-"""Traces of programs on the virtual clock are the same on every machine: two scenarios have those that stand here. Their
-programs use no library of the machine. A change of these numbers is a change of behaviour, and belongs in the
+"""Traces of programs on the virtual clock are the same on every machine: two scenarios have those that stand here.
+Their programs use no library of the machine. A change of these numbers is a change of behaviour, and belongs in the
 changelog; another version of Linux has traces of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a study says of the guest in which its programs run: memory, date and patience reach the runs and their record."""
+"""What a study says of the guest in which its programs run: memory, date and patience reach runs and their record."""
 
 from __future__ import annotations
 

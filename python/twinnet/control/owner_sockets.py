@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from twinnet.control.targets import Target, parse_listen
@@ -84,7 +84,7 @@ class Admitted:
         self._open: list[socket.socket] = []
 
     @contextlib.contextmanager
-    def one(self, sock: socket.socket) -> Iterator[None]:
+    def one(self, sock: socket.socket) -> Generator[None]:
         """Count `sock`, which is connected, until the block is left."""
         # Whoever speaks TLS over it takes its descriptor away.
         kept = sock.dup()

@@ -20,6 +20,7 @@ from twinnet.study.collect import PathCounts, PlannedFlow, check_own_code, colle
 from twinnet.study.consent import asked_for
 from twinnet.study.expected_time import PASSAGE_S, passages
 from twinnet.study.fidelity_samples import FidelitySamples
+from twinnet.study.guest_settings import Asked
 from twinnet.study.judgement import judged_record
 from twinnet.study.kept_captures import RunCaptures
 from twinnet.study.network_of import network_of
@@ -138,8 +139,9 @@ class LabExecutor:
             if self.traces is not None:
                 self.traces.mkdir(parents=True, exist_ok=True)
             trace = self.traces / f"{run.id}.trace" if self.traces is not None else None
-            hosts = {"hosts": "programs", **run.specification.guest.asked()} if real else {}
-            with network.simulate(trace=trace, **hosts) as lab:
+            hosts: Literal["models", "programs"] = "programs" if real else "models"
+            asked = run.specification.guest.asked() if real else Asked()
+            with network.simulate(hosts=hosts, trace=trace, **asked) as lab:
                 return _VirtualRun(lab, run, progress, ports, captures, policy).make()
         if run.specification.clock == "real":
             progress.doing = "reaching the machines"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypedDict
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -13,7 +13,7 @@ from twinnet.study.field_types import STRICT, MomentPs
 from twinnet.study.quantity import reader
 from twinnet.units import Bytes, Picoseconds
 
-__all__ = ["GuestSettings"]
+__all__ = ["Asked", "GuestSettings"]
 
 _USUAL = GuestOptions()
 
@@ -37,6 +37,14 @@ _Date = Annotated[
 ]
 
 
+class Asked(TypedDict, total=False):
+    """Arguments of :meth:`twinnet.Network.simulate`."""
+
+    memory: Bytes
+    date: datetime.datetime
+    patience: Picoseconds
+
+
 class GuestSettings(BaseModel):
     """What programs have on the virtual clock.
 
@@ -56,10 +64,7 @@ class GuestSettings(BaseModel):
     begins_s: _Date = Field(default=_USUAL.begins_s, alias="date")
     patience_ps: MomentPs = Field(default=int(_USUAL.patience_s * 1e12), alias="patience")
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> Asked:
         """Return the arguments of :meth:`twinnet.Network.simulate` that ask for the same."""
-        return {
-            "memory": Bytes(self.memory_bytes),
-            "date": datetime.datetime.fromtimestamp(self.begins_s, datetime.UTC),
-            "patience": Picoseconds(self.patience_ps),
-        }
+        date = datetime.datetime.fromtimestamp(self.begins_s, datetime.UTC)
+        return {"memory": Bytes(self.memory_bytes), "date": date, "patience": Picoseconds(self.patience_ps)}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from twinnet.guest.processor import differing
 
@@ -101,8 +101,13 @@ def machine_of(record: Mapping[str, Any]) -> str:
 def processors_apart(notes: Mapping[str, Any], others: Mapping[str, Any]) -> str:
     """Return what the processors of two runs with programs on the virtual clock had apart, by the runs' notes, in words
     that follow others; empty where nothing is known of it."""
-    found = [one.get("lab") for one in (notes, others)]
-    return differing(*(one.get("processor") if isinstance(one, Mapping) else None for one in found))
+    one, other = (_of_lab(given).get("processor") for given in (notes, others))
+    return differing(one, other)
+
+
+def _of_lab(notes: Mapping[str, Any]) -> Mapping[str, Any]:
+    told = notes.get("lab")
+    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}
 
 
 def processor_ranges(processors: set[int]) -> str:
