@@ -1,4 +1,4 @@
-"""Traces of programs on the virtual clock are the same on every machine: two scenarios have those that stand here.
+"""Traces of programs on the virtual clock are the same on every machine: two scenarios have those that are kept.
 Their programs use no library of the machine. A change of these numbers is a change of behaviour, and belongs in the
 changelog; another version of Linux has traces of its own."""
 
@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 import twinnet as tn
 from kernels_here import needs_a_kernel
+from pinned_traces import PINNED
 
 SOURCE = Path(__file__).parents[1] / "support" / "plain_program.c"
-PINNED = {
-    "7.3.4-twinnet": {"datagrams": "551ce499275f47e0", "connection": "ed824bc21c6dea3b"},
-}
-"""By the version of the guest's kernel."""
-
 pytestmark = [
     needs_a_kernel,
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),
+    pytest.mark.skipif(
+        shutil.which("gcc") is None, reason="gcc is not installed, one of the tools that build a kernel"
+    ),
 ]
 
 
@@ -33,7 +31,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("what", ["datagrams", "connection"])
-def test_a_trace_is_the_one_that_stands_here(what: str, program: Path) -> None:
+def test_a_trace_is_the_one_that_is_kept(what: str, program: Path) -> None:
     net = tn.Network(seed=5)
     s1 = net.switch("s1")
     net.link(net.host("h1"), s1, rate="10 Mbit", delay="5 ms")

@@ -81,6 +81,13 @@ def _kernel_open_vswitch() -> bool:
     return bool(_core.kernel_has_open_vswitch())
 
 
+def _pinned_kernel() -> bool:
+    from pinned_traces import PINNED
+    from twinnet.guest import needed
+
+    return _guest_kernel() and needed().version in PINNED
+
+
 def _guest_kernel() -> bool:
     from kernels_here import a_kernel_is_here
 
@@ -165,8 +172,9 @@ MEANS: dict[str, Means] = {
     "clone": Means(r"these sources are no clone", lambda: (Path(__file__).parents[2] / ".git").exists()),
     "package-index": Means(r"packages that twinnet needs cannot be fetched", _package_index),
     "guest-kernel": Means(r"no kernel for programs on the virtual clock", _guest_kernel),
+    "pinned-kernel": Means(r"no trace is kept for the kernel", _pinned_kernel),
     "kernel-tools": Means(
-        r"tools that build a kernel are not installed",
+        r"tools that build a kernel( are not installed|$)",
         _programs("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz"),
     ),
     "chromium": Means(
