@@ -23,6 +23,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 __all__ = ["AFTERWARDS_S", "MOST_UNSTEADY", "Done", "Gate", "Step", "failures_of_cargo", "main"]
 
@@ -72,6 +73,10 @@ class Step:
     def result(self) -> Path:
         """How its tests of Python ended, where it has some."""
         return self.log.with_suffix(".json")
+
+
+Lane: TypeAlias = "Sequence[Step | Sequence[Lane]]"
+"""Steps one after the other; in the place of one, lanes side by side."""
 
 
 @dataclass
@@ -132,23 +137,27 @@ class Gate:
         print(f"   {step.name}: {done.word} in {_minutes(done.took_s)}")
         return done
 
-    def side_by_side(self, *lanes: Sequence[Step]) -> None:
+    def side_by_side(self, *lanes: Lane) -> None:
         """Make the steps of each lane one after the other, beside those of the other lanes; what follows a step that
-        failed is not begun."""
-
-        def make(lane: Sequence[Step]) -> None:
-            went_on = True
-            for step in lane:
-                if went_on:
-                    went_on = not self.make(step).failed
-                else:
-                    self.done.append(Done(step, time.monotonic() - self.began, 0.0, None))
-
-        threads = [threading.Thread(target=make, args=(lane,)) for lane in lanes]
+        failed is not begun. A lane may go on in several."""
+        threads = [threading.Thread(target=self._make_lane, args=(lane,)) for lane in lanes]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def _make_lane(self, lane: Lane, goes_on: bool = True) -> None:
+        for step in lane:
+            if isinstance(step, Step):
+                if goes_on:
+                    goes_on = not self.make(step).failed
+                else:
+                    self.done.append(Done(step, time.monotonic() - self.began, 0.0, None))
+            elif goes_on:
+                self.side_by_side(*step)
+            else:
+                for one in step:
+                    self._make_lane(one, False)
 
     def test(self, name: str, *targets: str) -> None:
         """Make these targets of tests, and the tests of Python that failed in them again, alone."""
@@ -257,8 +266,11 @@ def main() -> int:
     gate = Gate()
     gate.make(Step("packages", ("tools/install_peers.sh",), goes_without=frozenset((1, TOO_SLOW_HERE))))
     or_without = frozenset((CANNOT_BE_HAD, TOO_SLOW_HERE))
+    lint_of_python = Step("lint of Python", ("make", "lint-python"))
+    theory = Step("theory", ("make", "--no-print-directory", "validate-check"))
     gate.side_by_side(
-        (Step("build", ("make", ".venv/.built")), Step("lint of Python", ("make", "lint-python"))),
+        # Both of what follows the build keep one processor busy.
+        (Step("build", ("make", ".venv/.built")), ((lint_of_python,), (theory,))),
         (Step("lint of Rust", ("make", "lint-rust")), Step("build of Rust's tests", ("make", "test-build"))),
         (Step("Faucet", ("tools/install_faucet.sh",), goes_without=or_without),),
         # Beside all else, and before the tests; what was had must build.
@@ -278,7 +290,6 @@ def main() -> int:
         # As `make test` does. Each has a result of its own.
         gate.test("test", "test-rust", "test-python")
         gate.test("tests alone", "test-alone")
-        gate.make(Step("theory", ("make", "--no-print-directory", "validate-check")))
     failed = gate.failed()
     if not failed:
         print(f"== the gate is passed (after {_minutes(time.monotonic() - gate.began)}); what follows decides nothing")

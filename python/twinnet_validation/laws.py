@@ -1,6 +1,12 @@
-"""All laws in the order of the page. Adding a law is adding it here."""
+"""All laws in the order of the page, and what is found of them. Adding a law is adding it here."""
 
 from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from twinnet_validation import (
     active_queues,
@@ -22,9 +28,9 @@ from twinnet_validation import (
     tcp_shares,
     token_bucket,
 )
-from twinnet_validation.law import Law
+from twinnet_validation.law import Law, Row
 
-__all__ = ["LAWS"]
+__all__ = ["LAWS", "measured"]
 
 LAWS: tuple[Law, ...] = (
     datagram_delay.LAW,
@@ -52,3 +58,20 @@ LAWS: tuple[Law, ...] = (
     statements.LAW,
     laws_of_values.LAW,
 )
+
+
+def measured(laws: Sequence[Law], quick: bool) -> list[tuple[Law, list[Row]]]:
+    """Return what is found of each of `laws`, in their order; several are measured on all processors."""
+    if len(laws) < 2:
+        return [(law, list(law.measure(quick))) for law in laws]
+    workers = min(len(laws), len(os.sched_getaffinity(0)))
+    # Ctrl-C reaches the workers too, and ends them without a word.
+    quietly = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal, initargs=quietly) as pool:
+        # Those that take longest stand at the end.
+        begun = [pool.submit(_rows, law.name, quick) for law in reversed(laws)]
+        return [(law, rows.result()) for law, rows in zip(laws, reversed(begun), strict=True)]
+
+
+def _rows(name: str, quick: bool) -> list[Row]:
+    return list(next(law for law in LAWS if law.name == name).measure(quick))

@@ -61,6 +61,19 @@ def test_what_follows_a_step_that_failed_is_not_begun_and_other_lanes_go_on(fold
     assert [line.split()[0] for line in made.table().splitlines()] == ["step", *(o.step.name for o in _begun(made))]
 
 
+def test_a_lane_may_go_on_in_several_which_are_not_begun_after_a_failure(folder: Path) -> None:
+    made = Gate()
+    made.side_by_side(
+        (shell("one", "exit 0"), ((shell("two", "exit 1"), shell("three", "exit 0")), (shell("four", "exit 0"),))),
+        (shell("five", "exit 1"), ((shell("six", "exit 0"), ((shell("seven", "exit 0"),),)), (shell("eight", ":"),))),
+    )
+    assert {one.step.name: one.word for one in made.done} == {
+        **dict.fromkeys(("one", "four"), "passed"),
+        **dict.fromkeys(("two", "five"), "FAILED (1)"),
+        **dict.fromkeys(("three", "six", "seven", "eight"), "not begun"),
+    }
+
+
 def _begun(made: Gate) -> list[gate.Done]:
     return sorted(made.done, key=lambda one: one.began_s)
 
@@ -161,13 +174,13 @@ exit 0
 """
 """In the place of each program that the gate runs: it writes down how it was called."""
 FIRST = "install_peers.sh "
-PREPARED = ["install_faucet.sh ", "make .venv/.built", "make lint-python", "make lint-rust", "make test-build"]
+THEORY = "make --no-print-directory validate-check"
+PREPARED = ["install_faucet.sh ", "make .venv/.built", "make lint-python", "make lint-rust", "make test-build", THEORY]
 KERNEL = "nice -n 10 python3 tools/guest_kernel.py"
 DECIDES = [
     "python tests/support/means.py --least",
     "make --no-print-directory --keep-going test-rust test-python",
     "make --no-print-directory --keep-going test-alone",
-    "make --no-print-directory validate-check",
 ]
 AFTERWARDS = ["make --no-print-directory test-wall", "make --no-print-directory test-long"]
 
@@ -207,12 +220,12 @@ def test_the_gate_makes_each_of_its_steps_once_and_in_order(
     status, lines = made()
     ran = commands(lines)
     assert status == 0, capsys.readouterr().out
-    assert ran[0] == FIRST and sorted(ran[1:7]) == sorted([*PREPARED, KERNEL])
-    assert ran.index("make lint-python") > ran.index("make .venv/.built")
+    assert ran[0] == FIRST and sorted(ran[1:8]) == sorted([*PREPARED, KERNEL])
+    assert min(ran.index("make lint-python"), ran.index(THEORY)) > ran.index("make .venv/.built")
     assert ran.index("make test-build") > ran.index("make lint-rust")
-    assert ran[7:] == ["python tests/support/means.py", *DECIDES, *AFTERWARDS]
+    assert ran[8:] == ["python tests/support/means.py", *DECIDES, *AFTERWARDS]
     # The tests know what the machine lacks, and where Faucet is.
-    assert {line.partition("|")[2] for line in lines[8:]} == {f"frr,vlc|{folder}/target/faucet/bin/faucet"}
+    assert {line.partition("|")[2] for line in lines[9:]} == {f"frr,vlc|{folder}/target/faucet/bin/faucet"}
 
 
 @pytest.mark.parametrize("step", [*PREPARED, *DECIDES])

@@ -25,7 +25,7 @@ from twinnet_validation import (
 )
 from twinnet_validation.figures import CUBIC_FIGURE, WAIT_FIGURE
 from twinnet_validation.law import Law
-from twinnet_validation.laws import LAWS
+from twinnet_validation.laws import LAWS, measured
 from twinnet_validation.page import INTRODUCTION, page
 from twinnet_validation.port import Record, Source, constant, exponential, run_port
 from twinnet_validation.token_bucket import largest_burst_bytes
@@ -49,6 +49,12 @@ def test_a_mean_wait_that_is_a_tenth_too_large_is_found_out(monkeypatch: pytest.
     result = CliRunner().invoke(cli, ["validate", "--quick", "--only", "single-server"], standalone_mode=False)
     assert result.return_value == 1
     assert "FAILS" in result.output
+
+
+def test_laws_on_several_processors_come_to_what_they_come_to_alone() -> None:
+    some = [law for law in LAWS if law.name in ("deterministic-queue", "loss", "jitter", "token-bucket")]
+    assert len(some) == 4
+    assert measured(some, True) == [(law, list(law.measure(True))) for law in some]
 
 
 @pytest.mark.parametrize("name", list(jitter.LAWS_OF_JITTER))

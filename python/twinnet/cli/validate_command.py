@@ -31,7 +31,7 @@ def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json:
     Needs the package twinnet-conformance, and no privileges. Exit status 1 when anything lies outside of its tolerance.
     """
     need_apart("twinnet_validation")
-    from twinnet_validation.laws import LAWS
+    from twinnet_validation.laws import LAWS, measured
     from twinnet_validation.table import print_findings, records
 
     from twinnet.errors import did_you_mean
@@ -42,7 +42,7 @@ def validate(quick: bool, only: tuple[str, ...], markdown: Path | None, as_json:
             raise click.UsageError(f"there is no law {name!r}: {did_you_mean(name, known)}")
     if markdown is not None and only:
         raise click.UsageError("a page has all laws: leave out --only or --markdown")
-    findings = [(law, list(law.measure(quick))) for law in LAWS if not only or law.name in only]
+    findings = measured([law for law in LAWS if not only or law.name in only], quick)
     if markdown is not None:
         from twinnet_validation.figures import draw_figures
         from twinnet_validation.page import page
