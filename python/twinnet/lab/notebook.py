@@ -24,7 +24,8 @@ def notebook_part(lab: Lab) -> str:
     picture = ""
     if lab.running:
         verdict = lab.fidelity().verdict()
-        said.append(f"{lab.now():.3f} s, {verdict.state}{''.join(f'; {reason}' for reason in verdict.reasons)}")
+        told = [verdict.state, *verdict.reasons, *([verdict.by_hand] if verdict.by_hand else [])]
+        said.append(f"{lab.now():.3f} s, {'; '.join(told)}")
         try:
             picture = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links()).svg()
         except BadValue as too_large:

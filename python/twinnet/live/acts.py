@@ -8,7 +8,7 @@ import shlex
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from twinnet.network.moment import Side
     from twinnet.qos import Queue
 
-__all__ = ["MOST_ACTS", "Act", "Acts"]
+__all__ = ["DOOR", "MOST_ACTS", "Act", "Acts"]
 
 Row = Mapping[str, Any]
 
 MOST_ACTS = 1000
+DOOR = "the live page"
+"""What the lab's record calls the page."""
 _MOST_FLOW = 2000
 _FIRST_PORT = 40_000
 _SPEEDS = (0.01, 100)
@@ -61,6 +63,8 @@ class Act:
         What is to be known of its effect.
     undoes
         The number of the act that it has undone; ``None`` for a change of its own.
+    kept
+        Whether the lab's own record has it, if it has changed the lab.
     """
 
     number: int
@@ -69,6 +73,7 @@ class Act:
     python: Sequence[str]
     note: str
     undoes: int | None
+    kept: bool = True
 
 
 class _Done(NamedTuple):
@@ -145,8 +150,15 @@ class Acts:
         """
         with self._lock:
             self.refuse_if_full()
-            done, undoes = self._done(asked)
-            act = Act(len(self._acts) + 1, self.lab.now(), done.lines, done.python, done.note, undoes)
+            with self.lab.by_hand.through(DOOR) as telling:
+                telling.what = f"half of {asked}, which failed"
+                done, undoes = self._done(asked)
+                act = Act(len(self._acts) + 1, self.lab.now(), done.lines, done.python, done.note, undoes)
+                telling.is_told = asked["act"] == "answer"
+                telling.at_s = act.at_s
+                before = act.note if telling.is_told else "" if undoes is None else f"change {undoes} undone"
+                telling.what = ": ".join(filter(None, [before, "; ".join(act.lines or act.python)])) or act.note
+            act = replace(act, kept=telling.is_kept)
             self._acts.append(act)
             if undoes is not None:
                 del self._undoing[undoes]

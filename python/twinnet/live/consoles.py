@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from twinnet.errors import BadValue, LabError, TwinnetError
 from twinnet.lab.terminal_job import start_on_terminal, usual_shell
+from twinnet.live.acts import DOOR
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -68,7 +69,8 @@ class Consoles:
         self._acts.refuse_if_full()
         self._acts.lab.require_programs(host)
         lab = self._acts.lab
-        job, terminal = start_on_terminal(lab, host, [usual_shell(lab, host)], _SIZE, {"TERM": "xterm-256color"})
+        with lab.by_hand.through(DOOR, f"a console in {host}"):
+            job, terminal = start_on_terminal(lab, host, [usual_shell(lab, host)], _SIZE, {"TERM": "xterm-256color"})
         self._acts.note(f"a console was opened in {host}; what is typed there is not in this record")
         return _Console(job, terminal)
 
