@@ -35,7 +35,8 @@ _SHORT = {"\\b": "\b", "\\f": "\f", "\\r": "\r", "\x7f": "\x7f"}
 
 
 def shown_json(value: Any) -> str:
-    """Return `value` as JSON for a page that shows it: each text in it, names of fields too, as :func:`shown_text` does.
+    """Return `value` as JSON for a page that shows it: each text in it, names of fields too, as :func:`shown_text`
+    does.
 
     Examples
     --------

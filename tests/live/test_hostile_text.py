@@ -1,5 +1,5 @@
-"""Names, labels and reasons from a lab or from a file of somebody else: the page shows them as text, and what would steer
-a terminal or turn a line around as it is written."""
+"""Names, labels and reasons from a lab or from a file of somebody else: the page shows them as text, and what would
+steer a terminal or turn a line around as it is written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_json_for_the_page_has_each_text_as_it_is_shown(value: Any) -> None:
     def shown(one: Any) -> Any:
         if isinstance(one, dict):
             return {shown_text(name): shown(inner) for name, inner in one.items()}
-        return [shown(inner) for inner in one] if isinstance(one, list) else shown_text(one) if type(one) is str else one
+        return (
+            [shown(inner) for inner in one] if isinstance(one, list) else shown_text(one) if type(one) is str else one
+        )
 
     assert json.loads(shown_json(value)) == shown(value)
 

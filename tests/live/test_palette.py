@@ -2,8 +2,8 @@
 the dark.
 
 Colour blindness is simulated by the matrices of Machado, Oliveira and Fernandes, "A Physiologically-based Model for
-Simulation of Color Vision Deficiency" (IEEE TVCG 15(6), 2009) for severity 1, on linear sRGB. The distance is that of CIE
-L*a*b* (CIE 15:2004, D65): 2.3 is just noticeable side by side (Mahy, Van Eycken and Oosterlinck, Color Research and
+Simulation of Color Vision Deficiency" (IEEE TVCG 15(6), 2009) for severity 1, on linear sRGB. The distance is that of
+CIE L*a*b* (CIE 15:2004, D65): 2.3 is just noticeable side by side (Mahy, Van Eycken and Oosterlinck, Color Research and
 Application 19(2), 1994). Lines are thin and apart, so several times as much is asked for. Contrast is that of WCAG 2.2.
 """
 
@@ -95,7 +95,7 @@ def test_the_measures_give_known_figures() -> None:
     black, white, red = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), (1.0, 0.0, 0.0)
     assert contrast(black, white) == pytest.approx(21, abs=1e-3)
     assert seen(red, "usual") == pytest.approx((53.24, 80.09, 67.20), abs=0.05)
-    # Greys are grey to all. Red and a dark yellow are nearly one for who has no cones for long waves, and far apart else.
+    # Greys are grey to all. Who has no cones for long waves sees red and a dark yellow as nearly one.
     for by in _MATRICES:
         assert seen((0.5, 0.5, 0.5), by)[1:] == pytest.approx((0, 0), abs=0.1)
     red, olive = (1.0, 0.0, 0.0), (0.43, 0.37, 0.0)

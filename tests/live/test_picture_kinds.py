@@ -1,5 +1,5 @@
-"""Each kind of node in the picture, in the light and in the dark, and pages of finished runs: all ports over time, find,
-and what is saved."""
+"""Each kind of node in the picture, in the light and in the dark, and pages of finished runs: all ports over time,
+find, and what is saved."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def of_every_kind(path: Path) -> Path:
     recording = Recording(about | {"controllers": [{"target": target, "switches": ["s1", "s2"]}]}, path)
     loads = (0.0, 0.2, 0.7, 1.0, None, 0.2, 0.7)
     ways = [
-        [[1_000_000 if load is None else round(load * 1e7), load, 40 if load == 1 else 0, 0, True, 1e7], [0] * 5 + [1e7]]
+        [
+            [1_000_000 if load is None else round(load * 1e7), load, 40 if load == 1 else 0, 0, True, 1e7],
+            [0] * 5 + [1e7],
+        ]
         for load in loads
     ]
     for link in ways:
@@ -103,7 +106,9 @@ def test_each_kind_of_node_has_a_look_of_its_own_in_the_light_and_in_the_dark(br
         loads = {name: colours(page, f".way.{name}", "stroke") for name in ("idle", "some", "busy", "full", "open")}
         assert len(set(loads.values())) == 5
         assert page.locator(".way.down").count() == 1
-    assert page.locator(".node.router").count() == 1 and page.locator(".node.tunnel title").text_content() == "tunnel tun1"
+    assert (
+        page.locator(".node.router").count() == 1 and page.locator(".node.tunnel title").text_content() == "tunnel tun1"
+    )
     # Names are in their boxes, and no box is on another one.
     boxes = [one.bounding_box() for one in page.locator(".node rect").all()]
     for at, one in enumerate(boxes):

@@ -1,8 +1,8 @@
 """Changes that somebody makes by hand in a running lab: the record of them, which the lab's owner keeps.
 
-The owner judges the run, so it has the record, for as long as the lab runs. Other processes that change its lab (the live
-page, ``twinnet do``, a program that attached) tell it at an abstract address beside the lab's own: a packet with the
-change, and one as the answer. What the owner's program does by itself is its plan, and no change by hand.
+The owner judges the run, so it has the record, for as long as the lab runs. Other processes that change its lab (the
+live page, ``twinnet do``, a program that attached) tell it at an abstract address beside the lab's own: a packet with
+the change, and one as the answer. What the owner's program does by itself is its plan, and no change by hand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
 
@@ -126,7 +126,7 @@ class ByHand:
             self._listener = None
 
     @contextlib.contextmanager
-    def through(self, door: str, what: str = "") -> Iterator[Telling]:
+    def through(self, door: str, what: str = "") -> Generator[Telling]:
         """Take the changes that this thread makes inside as one that was made by hand through `door`: `what`, which is
         noted with the first request that changes something, or what it is told to be until the end, also when a request
         fails."""

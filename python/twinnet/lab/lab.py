@@ -32,8 +32,8 @@ from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab.virtual_service import VirtualService
-from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.lab_process.connection import LabConnection
+from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, check_stream, start_job
 from twinnet.lab_process.process import LabProcess
 from twinnet.lab_process.replies import InterfaceRow, JobRow, LinkRow, PortRow, TunnelRow

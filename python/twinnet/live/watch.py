@@ -207,8 +207,8 @@ class LabWatch:
         (behind it ``lossy`` where loss is set, unless it `hides_settings`, and ``classes``, :func:`waiting_by_class`,
         where the port has them), and ``verdict`` the fidelity verdict, its reasons, the time that it covers and what
         was changed by hand, looked up once a second: ``at_s`` says when, and ``late_s`` is the time since the look-up
-        before if the lab was late in it, and 0 if not. Where there are controllers, ``controllers`` has for each of :func:`network_record` which of
-        its switches are connected, looked up as often.
+        before if the lab was late in it, and 0 if not. Where there are controllers, ``controllers`` has for each of
+        :func:`network_record` which of its switches are connected, looked up as often.
 
         Raises
         ------

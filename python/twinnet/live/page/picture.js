@@ -157,9 +157,7 @@ export class Picture {
     way.parts = element("g");
     way.frames = element("text", { class: "told", "text-anchor": "middle" });
     way.rate = element("text", { class: "told" });
-    this.above.append(way.bar, way.parts, way.frames);
-    // No rate of a link hides how many frames wait at another.
-    this.above.prepend(way.rate);
+    this.above.append(way.bar, way.parts, way.frames, way.rate);
   }
 
   #putWay({ drawn, bar, frames, rate, foot, from, to, label }) {
