@@ -252,6 +252,23 @@ def test_a_seed_always_means_the_same_fault_and_every_kind_comes_up(fake: Script
             Acts(fake.lab).do(fault)
 
 
+def test_what_others_have_started_is_stopped_once() -> None:
+    with tn.templates.single(2, rate="10 Mbit").simulate(name="") as lab:
+        flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="600 s"))
+        lab.run_until("1 s")
+        acts = Acts(lab)
+        act = acts.do({"act": "stop app", "app": flow.app})
+        assert act.python == [f"lab.connection.app_stop(app={flow.app})"] and act.note == "udp_source of h1 ends"
+        assert not acts.record()[0]["can_undo"]
+        lab.run_until("2 s")
+        with pytest.raises(tn.errors.BadValue, match="has ended already"):
+            acts.do({"act": "stop app", "app": flow.app})
+        assert flow.report().bytes == pytest.approx(1e6 / 8, rel=0.1)
+        for asked in ({"act": "stop app", "app": 99}, {"act": "stop program", "job": 99}):
+            with pytest.raises(tn.errors.TwinnetError):
+                acts.do(asked)
+
+
 def test_a_missing_rule_is_one_that_can_be_deleted_alone() -> None:
     net = tn.templates.single(2)
     net.switches["s1"].fail_mode = "secure"

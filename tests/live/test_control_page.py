@@ -138,6 +138,25 @@ def test_traffic_is_started_with_a_click_on_a_host(browser: Browser, lab: Lab) -
     assert faults == []
 
 
+def test_what_the_lab_has_started_is_stopped_from_the_table(browser: Browser, lab: Lab) -> None:
+    flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="600 s"))
+    program = lab["h1"].popen(["sleep", "600"])
+    faults: list[str] = []
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, faults)
+        page.locator("#traffic summary").click()
+        page.get_by_role("button", name="Stop udp source of h1").click()
+        expect(page.locator("#acts-done li").first).to_contain_text(f"lab.connection.app_stop(app={flow.app})")
+        expect(page.get_by_role("button", name="Stop udp source of h1")).to_have_count(0)
+        page.get_by_role("button", name="Stop program of h1: sleep 600").click()
+        expect(page.locator("#acts-done li").first).to_contain_text("sleep 600 in h1 is asked to end")
+        expect(page.get_by_role("button", name="Stop program")).to_have_count(0)
+        page.context.close()
+    assert program.wait().returncode == -15
+    assert [one.is_traffic for one in lab.fidelity().by_hand.first] == [True, True]
+    assert faults == []
+
+
 def test_a_class_finds_what_broke(browser: Browser, lab: Lab) -> None:
     with lab.live(control=True) as live:
         page = opened(browser, live.address, [])
