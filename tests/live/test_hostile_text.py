@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import twinnet as tn
 from fake_lab import FakeLab
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_browser import expect, launched, needs_a_browser, opened
 from page_data import page_data
@@ -40,6 +40,7 @@ def browser() -> Iterator[Browser]:
     yield from launched()
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(st.characters(codec=None)),

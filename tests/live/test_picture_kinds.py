@@ -176,6 +176,7 @@ def test_a_finished_run_has_its_heat_map_find_and_saved_pictures(
 
 
 @needs_a_lab
+@pytest.mark.long
 def test_a_run_on_the_wall_clock_is_seen_beside_one_on_the_virtual_clock(browser: Browser, tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text(STUDY)
