@@ -6,10 +6,11 @@ the screen, a carriage return that writes over the line, or a mark that turns wh
 
 from __future__ import annotations
 
+import json
 import re
 from typing import IO, Any, cast
 
-__all__ = ["ShowingStream", "bare", "for_templates", "showing", "shown_text"]
+__all__ = ["ShowingStream", "bare", "for_templates", "showing", "shown_json", "shown_text"]
 
 _STEERING = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # controls of ASCII and of ISO 8859, but tab and line feed
@@ -27,6 +28,29 @@ def shown_text(text: str) -> str:
     '1.0\\\\x1b[31m'
     """
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_IN_JSON = re.compile(r"\\(?:u([0-9a-f]{4})|.)|\x7f")
+_SHORT = {"\\b": "\b", "\\f": "\f", "\\r": "\r", "\x7f": "\x7f"}
+
+
+def shown_json(value: Any) -> str:
+    """Return `value` as JSON for a page that shows it: each text in it, names of fields too, as :func:`shown_text`
+    does.
+
+    Examples
+    --------
+    >>> shown_json({"name": "1.0\\x1b[31m"})
+    '{"name":"1.0\\\\\\\\x1b[31m"}'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _IN_JSON.sub(_shown_escape, text)
+
+
+def _shown_escape(found: re.Match[str]) -> str:
+    """An escape of JSON, doubled where it stands for what steers: so the page reads how it is written."""
+    told = chr(int(found[1], 16)) if found[1] else _SHORT.get(found[0], "")
+    return found[0] if (shown := shown_text(told)) == told else shown.replace("\\", "\\\\")
 
 
 class ShowingStream:

@@ -242,7 +242,7 @@ def test_a_sealed_fault_is_told_only_as_the_answer(fake: Scripted, acts: Acts) -
 
 def test_a_seed_always_means_the_same_fault_and_every_kind_comes_up(fake: Scripted) -> None:
     kinds = faults_of(fake.lab)
-    assert sorted(kinds) == ["delay", "down", "loss", "queue", "rule", "slow"] and all(kinds.values())
+    assert sorted(kinds) == ["delay", "down", "loss", "missing", "queue", "rule", "slow"] and all(kinds.values())
     chosen = [chosen_fault(fake.lab, seed) for seed in range(60)]
     assert chosen == [chosen_fault(fake.lab, seed) for seed in range(60)]
     assert all(any(fault in faults for fault in chosen) for faults in kinds.values())
@@ -250,6 +250,49 @@ def test_a_seed_always_means_the_same_fault_and_every_kind_comes_up(fake: Script
     for faults in kinds.values():
         for fault in faults:
             Acts(fake.lab).do(fault)
+
+
+def test_what_others_have_started_is_stopped_once() -> None:
+    with tn.templates.single(2, rate="10 Mbit").simulate(name="") as lab:
+        flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="600 s"))
+        lab.run_until("1 s")
+        acts = Acts(lab)
+        act = acts.do({"act": "stop app", "app": flow.app})
+        assert act.python == [f"lab.connection.app_stop(app={flow.app})"] and act.note == "udp_source of h1 ends"
+        assert not acts.record()[0]["can_undo"]
+        lab.run_until("2 s")
+        with pytest.raises(tn.errors.BadValue, match="has ended already"):
+            acts.do({"act": "stop app", "app": flow.app})
+        assert flow.report().bytes == pytest.approx(1e6 / 8, rel=0.1)
+        for asked in ({"act": "stop app", "app": 99}, {"act": "stop program", "job": 99}):
+            with pytest.raises(tn.errors.TwinnetError):
+                acts.do(asked)
+
+
+def test_a_missing_rule_is_one_that_can_be_deleted_alone() -> None:
+    net = tn.templates.single(2)
+    net.switches["s1"].fail_mode = "secure"
+    net.switches["s1"].flows = [
+        "priority=1,actions=flood",
+        "priority=3,ip,nw_dst=10.0.0.0/8,actions=drop",
+        "priority=5,ip,nw_dst=10.0.0.1,actions=output:1",
+        "priority=6,tcp,nw_dst=10.0.0.1,tp_dst=80,actions=drop",
+        "priority=9,in_port=1,dl_vlan=3,actions=drop",
+        "table=1,priority=6,udp,actions=drop",
+    ]
+    with net.simulate(name="") as lab:
+        before = sorted(map(without_counters, lab.switch("s1").dump_flows()))
+        missing = faults_of(lab)["missing"]
+        assert [fault["match"] for fault in missing] == [
+            "table=0,in_port=1,dl_vlan=3",
+            "table=0,tcp,nw_dst=10.0.0.1,tp_dst=80",
+            "table=1,udp",
+        ]
+        acts = Acts(lab)
+        for fault in missing:
+            assert acts.do(fault).note == "1 deleted"
+            acts.do({"act": "undo", "number": acts.count})
+            assert sorted(map(without_counters, lab.switch("s1").dump_flows())) == before
 
 
 def test_there_is_an_end_to_acts(acts: Acts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ FULL = """() => {
   read.drawImage(canvas, 0, 0);
   const { data } = read.getImageData(0, 0, canvas.width, canvas.height);
   for (let at = 0; at < data.length; at += 4) {
-    if (data[at] === 0xd5 && data[at + 1] === 0x5e && data[at + 2] === 0 && data[at + 3] === 255) return true;
+    if (data[at] === 0xc8 && data[at + 1] === 0x4b && data[at + 2] === 0 && data[at + 3] === 255) return true;
   }
   return false;
 }"""

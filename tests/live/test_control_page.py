@@ -11,6 +11,7 @@ import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from live_browser import expect, launched, needs_a_browser, opened
+from twinnet.live.faults import chosen_fault
 from twinnet.network.topology_file import load_network
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def test_a_link_is_changed_from_the_picture_and_set_back(browser: Browser, lab: 
         rate.fill("2 Mbit")
         page.locator("#change-link [name=loss]").fill("1 %")
         page.locator("#change-link").get_by_role("button", name="Change").click()
+        expect(page.locator("#by-hand")).to_have_text("changed by hand once")
+        assert page.get_attribute("#by-hand", "title").endswith("by the live page: link h1 s1 rate 2 Mbit loss 1 %")
+        assert lab.fidelity().by_hand.changes == 1
         act = page.locator("#acts-done li")
         expect(act.locator("code").first).to_have_text(f"twinnet do {lab.name} 'link h1 s1 rate 2 Mbit loss 1 %'")
         expect(act.locator(".python")).to_have_text('lab.link("h1", "s1").set(rate="2 Mbit", loss="1 %")')
@@ -134,6 +138,25 @@ def test_traffic_is_started_with_a_click_on_a_host(browser: Browser, lab: Lab) -
     assert faults == []
 
 
+def test_what_the_lab_has_started_is_stopped_from_the_table(browser: Browser, lab: Lab) -> None:
+    flow = lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="600 s"))
+    program = lab["h1"].popen(["sleep", "600"])
+    faults: list[str] = []
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, faults)
+        page.locator("#traffic summary").click()
+        page.get_by_role("button", name="Stop udp source of h1").click()
+        expect(page.locator("#acts-done li").first).to_contain_text(f"lab.connection.app_stop(app={flow.app})")
+        expect(page.get_by_role("button", name="Stop udp source of h1")).to_have_count(0)
+        page.get_by_role("button", name="Stop program of h1: sleep 600").click()
+        expect(page.locator("#acts-done li").first).to_contain_text("sleep 600 in h1 is asked to end")
+        expect(page.get_by_role("button", name="Stop program")).to_have_count(0)
+        page.context.close()
+    assert program.wait().returncode == -15
+    assert [one.is_traffic for one in lab.fidelity().by_hand.first] == [True, True]
+    assert faults == []
+
+
 def test_a_class_finds_what_broke(browser: Browser, lab: Lab) -> None:
     with lab.live(control=True) as live:
         page = opened(browser, live.address, [])
@@ -146,6 +169,25 @@ def test_a_class_finds_what_broke(browser: Browser, lab: Lab) -> None:
         page.get_by_role("button", name="Undo change 2").click()
         expect(page.locator("#acts-done li")).to_have_count(3)
         page.context.close()
+
+
+def test_a_class_finds_the_rule_that_is_missing(browser: Browser, lab: Lab) -> None:
+    seed = next(seed for seed in range(100) if chosen_fault(lab, seed)["act"] == "delete flows")
+    rule = lab.switch("s1").dump_flows()[0].partition("priority=")[2]
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, [])
+        choose(page, "flows of s1")
+        expect(page.locator("#flow-rows tr")).to_have_count(1)
+        page.locator("#puzzle [name=seed]").fill(str(seed))
+        page.get_by_role("button", name="Break something").click()
+        expect(page.locator("#flow-rows tr")).to_have_count(0)
+        assert "delete" not in page.locator("#acts-done").inner_text()
+        page.get_by_role("button", name="Show the answer").click()
+        expect(page.locator("#acts-done li").first).to_contain_text("flow s1 del table=0")
+        page.get_by_role("button", name="Undo change 2").click()
+        expect(page.locator("#flow-rows tr")).to_have_count(1)
+        page.context.close()
+    assert lab.switch("s1").dump_flows()[0].partition("priority=")[2] == rule
 
 
 def test_a_page_without_control_has_nothing_to_change_with(browser: Browser, lab: Lab) -> None:

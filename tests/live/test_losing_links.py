@@ -31,7 +31,7 @@ PIXELS = """() => {
   read.drawImage(canvas, 0, 0);
   const { data } = read.getImageData(0, 0, canvas.width, canvas.height);
   let count = 0;
-  for (let at = 0; at < data.length; at += 4) count += Number(data.subarray(at, at + 4).join() === "213,94,0,255");
+  for (let at = 0; at < data.length; at += 4) count += Number(data.subarray(at, at + 4).join() === "200,75,0,255");
   return count;
 }"""
 

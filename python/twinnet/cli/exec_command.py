@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shlex
 import signal
 import sys
 import threading
@@ -57,7 +58,7 @@ def exec_(lab_name: str, host: str, command: tuple[str, ...], terminal: bool, as
         raise BadValue(
             "--terminal needs a terminal, for input and output", "leave it out, or use no pipe and no --json"
         )
-    with lab_module.attach(lab_name) as lab:
+    with lab_module.attach(lab_name) as lab, lab.by_hand.through("twinnet exec", shlex.join([host, *argv])):
         where = lab[host]
         signals = _Signals()
         env, cwd = of_caller(lab, host)

@@ -17,6 +17,7 @@ from twinnet.guest import needed
 from twinnet.guest.processor import features
 from twinnet.lab.app_starter import AppStarter
 from twinnet.lab.attached_job import AttachedJob
+from twinnet.lab.by_hand import CHANGES, ByHand
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
 from twinnet.lab.following import Packet, Way, follow
@@ -32,6 +33,7 @@ from twinnet.lab.port_sampler import PortSampler
 from twinnet.lab.underlays import Underlays
 from twinnet.lab.virtual_connection import VirtualConnection, no_programs
 from twinnet.lab.virtual_service import VirtualService
+from twinnet.lab_process.connection import LabConnection
 from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, check_stream, start_job
 from twinnet.lab_process.process import LabProcess
@@ -101,6 +103,9 @@ class Lab(AnswersToMininet):
         instructions of this machine's processor by which programs choose their routines.
     queues_given
         The queues that this process has given to ports while the lab ran, by interface.
+    by_hand
+        The record of what was changed by hand while the lab ran: by the live page, at the prompt, by ``twinnet do``, or
+        by another program that attached.
     """
 
     shares_files: bool = True
@@ -156,6 +161,7 @@ class Lab(AnswersToMininet):
         self._owner = network is not None
         self._pages: list[LivePage] = []
         self._apps = AppStarter(self._owner)
+        self.by_hand: ByHand = ByHand(self._owner)
         self.queues_given: dict[str, Queue] = {}
         self.started: Mapping[str, Any] = {}
 
@@ -212,6 +218,8 @@ class Lab(AnswersToMininet):
             if self._name is not None:
                 self._service = VirtualService(self._connection, self._name or None)
                 self._name = self._service.name
+                self._connection.heard = self._heard
+                self.by_hand.open(self._name)
         except BaseException:
             self.stop()
             raise
@@ -228,6 +236,8 @@ class Lab(AnswersToMininet):
             self._process = LabProcess(self._name)
             opened.pop_all()
         self._name, self._connection = self._process.name, self._process.connection
+        self._connection.heard = self._heard
+        self.by_hand.open(self._name)
         self._groups = ControlGroups(self._process.pid)
         try:
             interfaces.offer_to(self._connection)
@@ -246,6 +256,7 @@ class Lab(AnswersToMininet):
             underlays.close()
             controllers.end()
             self._open_vswitch.end()
+            self.by_hand.close()
             self._process.end(_STOP_PATIENCE_S)
             self._groups.end()
             raise
@@ -321,6 +332,13 @@ class Lab(AnswersToMininet):
     def adopt(self, connection: LabRequests, layout: Layout | None = None) -> None:
         """Use `connection` to a lab that runs already, with the network `layout` if it is known."""
         self._connection, self._layout = connection, layout
+        if isinstance(connection, LabConnection) and self._name:
+            connection.heard = self._heard
+            self.by_hand.open(self._name)
+
+    def _heard(self, do: str, fields: Mapping[str, Any]) -> None:
+        if do in CHANGES:
+            self.by_hand.changed(do, fields, self.now)
 
     def stop(self) -> None:
         """End the lab and all that runs in it. A lab that was attached to goes on; only the connection ends."""
@@ -331,6 +349,7 @@ class Lab(AnswersToMininet):
         if self._service is not None:
             self._service.close()
             self._service = None
+        self.by_hand.close()
         failure = self._controllers.end() if self._controllers is not None else None
         if self._open_vswitch is not None:
             self._open_vswitch.end()
@@ -523,10 +542,13 @@ class Lab(AnswersToMininet):
 
     def fidelity(self, reset: bool = False) -> FidelityRecord:
         """Return how well the lab kept its schedule so far; with `reset` the record begins anew. On the virtual clock
-        nothing is ever late: the record says how much happened, since the start."""
+        nothing is ever late: the record says how much happened, since the start. What was changed by hand stays in it,
+        as the network stays changed."""
         spec = {**self.connection.fidelity()}
         if self._controllers is not None and (pauses := self._controllers.pauses(reset)):
             spec["controllers"] = dict(pauses)
+        if (told := self.by_hand.record()) and told["first"]:
+            spec["by_hand"] = told
         record = FidelityRecord.from_spec(spec)
         if reset and self.clock != "virtual":
             self.connection.fidelity_reset()

@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from twinnet.errors import BadValue, NotAvailable
+from twinnet.shown_text import shown_text
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -24,12 +25,13 @@ def notebook_part(lab: Lab) -> str:
     picture = ""
     if lab.running:
         verdict = lab.fidelity().verdict()
-        said.append(f"{lab.now():.3f} s, {verdict.state}{''.join(f'; {reason}' for reason in verdict.reasons)}")
+        told = [verdict.state, *verdict.reasons, *([verdict.by_hand] if verdict.by_hand else [])]
+        said.append(f"{lab.now():.3f} s, {'; '.join(told)}")
         try:
             picture = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links()).svg()
         except BadValue as too_large:
             said.append(too_large.message)
-    return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in said) + picture + "</div>"
+    return "<div>" + "".join(f"<p>{html.escape(shown_text(line))}</p>" for line in said) + picture + "</div>"
 
 
 def notebook_widget(lab: Lab, height: int) -> AnyWidget:

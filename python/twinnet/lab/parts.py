@@ -204,14 +204,21 @@ class LabSwitch:
             raise BadValue("the flows are one text", "give a list of lines, or use add_flow")
         if (bridge := self.open_vswitch) is not None:
             bridge.add_flows(flows)
+            self._changed("flows.add", flows=list(flows))
             return
         self._lab.connection.flows_add(switch=self.name, flows=list(flows))
 
     def delete_flows(self, match: str = "") -> int:
         """Delete the flows that `match` covers (all when it is empty) and return how many they were."""
         if (bridge := self.open_vswitch) is not None:
-            return bridge.delete_flows(match)
+            deleted = bridge.delete_flows(match)
+            self._changed("flows.delete", match=match)
+            return deleted
         return self._lab.connection.flows_delete(switch=self.name, match=match)["deleted"]
+
+    def _changed(self, do: str, **fields: Any) -> None:
+        """Open vSwitch was told something, and not the lab."""
+        self._lab.by_hand.changed(do, {"switch": self.name, **fields}, self._lab.now)
 
     def dump_flows(self) -> list[str]:
         """Return the flows with their counters, as ``ovs-ofctl dump-flows`` prints them."""
@@ -275,6 +282,7 @@ class LabSwitch:
         node, index = self._lab.layout.port(name)
         if (bridge := self.open_vswitch) is not None and node == self.name:
             bridge.set_queue(name, index, queue)
+            self._changed("queues.set", port=name, queue=queue.to_spec())
         else:
             self._lab.connection.queues_set(node=node, port=index, queue=queue.to_spec())
         self._lab.queues_given[name] = queue

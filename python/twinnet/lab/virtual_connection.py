@@ -84,6 +84,8 @@ class VirtualConnection(AnswersAtOnce):
         self._refusal = _core.CoreError
         self._closed = threading.Event()
         self.turns: Turns = Turns()
+        self.heard: Callable[[str, JsonObject], None] | None = None
+        """Called with each request that was answered by its value, before :meth:`answer` returns."""
         self.looked_up: Callable[[int], bool] = lambda _: False
         """Called with the lab's time while time passes; when it says yes, the request that let time pass returns."""
         self._lab: VirtualLab = self.guarded(
@@ -127,7 +129,10 @@ class VirtualConnection(AnswersAtOnce):
         if do in LETS_TIME_PASS:
             return self.let_time_pass({"do": do, **fields})
         with self.turns:
-            return self._ask({"do": do, **fields})
+            value = self._ask({"do": do, **fields})
+        if self.heard is not None:
+            self.heard(do, fields)
+        return value
 
     def jobs(self) -> list[JobRow]:
         """Return all programs."""

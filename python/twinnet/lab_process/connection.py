@@ -11,7 +11,7 @@ import contextlib
 import errno
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twinnet.errors import LabClosed, LabError, NotAvailable
@@ -47,6 +47,8 @@ class LabConnection(LabRequests):
     """
 
     def __init__(self, sock: socket.socket, patience_s: float | None = None) -> None:
+        self.heard: Callable[[str, JsonObject], None] | None = None
+        """Called with each request that was answered by its value, before :meth:`answer` returns."""
         self._patience_s = patience_s
         self._socket = sock
         self._pending: dict[int, PendingReply[Json]] = {}
@@ -70,7 +72,10 @@ class LabConnection(LabRequests):
     def answer(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> Json:
         """Send the request `do` with `fields` and return the value of its answer; raises as
         :meth:`PendingReply.result`."""
-        return self.submit(do, fields, descriptors).result(self._patience_s)
+        value = self.submit(do, fields, descriptors).result(self._patience_s)
+        if self.heard is not None:
+            self.heard(do, fields)
+        return value
 
     def submit(self, do: str, fields: JsonObject, descriptors: Sequence[int] = ()) -> PendingReply[Json]:
         """Send a request and return at once; `descriptors` are duplicated, so the caller keeps its own."""

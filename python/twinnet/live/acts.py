@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from twinnet.network.moment import Side
     from twinnet.qos import Queue
 
-__all__ = ["MOST_ACTS", "Act", "Acts"]
+__all__ = ["DOOR", "MOST_ACTS", "Act", "Acts"]
 
 Row = Mapping[str, Any]
 
 MOST_ACTS = 1000
+DOOR = "the live page"
+"""What the lab's record calls the page."""
 _MOST_FLOW = 2000
 _FIRST_PORT = 40_000
 _SPEEDS = (0.01, 100)
@@ -61,6 +64,8 @@ class Act:
         What is to be known of its effect.
     undoes
         The number of the act that it has undone; ``None`` for a change of its own.
+    kept
+        Whether the lab's own record has it, if it has changed the lab.
     """
 
     number: int
@@ -69,6 +74,7 @@ class Act:
     python: Sequence[str]
     note: str
     undoes: int | None
+    kept: bool = True
 
 
 class _Done(NamedTuple):
@@ -133,6 +139,7 @@ class Acts:
             ``act`` and what it needs: ``link`` (number), ``direction`` and ``set`` of a ``link``; ``port`` and
             ``queue`` of a ``queue``; ``switch`` and ``flow`` of ``add flow``; ``switch`` and ``match`` of ``delete
             flows``; ``what`` (``udp`` or ``tcp``), ``from``, ``to``, ``duration`` and, of UDP, ``rate`` of ``send``;
+            ``app`` (number) of ``stop app`` and ``job`` (number) of ``stop program``, whoever started them;
             ``seed`` of ``seal`` (a fault that the seed chooses, and that ``answer`` names); ``duration`` and ``speed``
             of ``go on`` (the virtual clock, until ``stand still``; ``next event`` needs nothing); ``port`` of
             ``capture``, and ``capture`` (number) of ``stop capture`` and ``discard capture``; ``number`` of ``undo``.
@@ -145,8 +152,15 @@ class Acts:
         """
         with self._lock:
             self.refuse_if_full()
-            done, undoes = self._done(asked)
-            act = Act(len(self._acts) + 1, self.lab.now(), done.lines, done.python, done.note, undoes)
+            with self.lab.by_hand.through(DOOR) as telling:
+                telling.what = f"half of {asked}, which failed"
+                done, undoes = self._done(asked)
+                act = Act(len(self._acts) + 1, self.lab.now(), done.lines, done.python, done.note, undoes)
+                telling.is_told = asked["act"] in ("answer", "stop program")
+                telling.at_s = act.at_s
+                before = act.note if asked["act"] == "answer" else "" if undoes is None else f"change {undoes} undone"
+                telling.what = ": ".join(filter(None, [before, "; ".join(act.lines or act.python)])) or act.note
+            act = replace(act, kept=telling.is_kept)
             self._acts.append(act)
             if undoes is not None:
                 del self._undoing[undoes]
@@ -217,6 +231,10 @@ class Acts:
                 return self._delete_flows(switch, matching), None
             case {"act": "send", "what": "udp" | "tcp" as what, "from": str(source), "to": str(sink), **rest}:
                 return self._send(what, source, sink, rest), None
+            case {"act": "stop app", "app": int(number)}:
+                return self._stop_app(number), None
+            case {"act": "stop program", "job": int(number)}:
+                return self._stop_program(number), None
             case {"act": "go on", "duration": str(duration), "speed": int() | float() as speed}:
                 return self._let_go_on(duration, speed), None
             case {"act": "next event"}:
@@ -377,6 +395,22 @@ class Acts:
         given = ", ".join(f"{key}={as_python(value)}" for key, value in settings.items())
         python = f'lab.start(tn.apps.{name}("{source}", "{sink}", {given}))'
         return _Done([f"py {python}"], [python], partial(self._stop, handle))
+
+    def _stop_app(self, number: int) -> _Done:
+        report = self.lab.reports([number])[0]
+        if report.finished:
+            raise BadValue(f"the app {number} has ended already", "see the traffic as it is now")
+        self.lab.connection.app_stop(app=number)
+        python = f"lab.connection.app_stop(app={number})"
+        return _Done([f"py {python}"], [python], None, f"{report.kind} of {report.host} ends")
+
+    def _stop_program(self, number: int) -> _Done:
+        job = next((one for one in self.lab.jobs() if one["job"] == number), None)
+        if job is None or job["state"] != "running":
+            raise BadValue(f"no program {number} runs", "see the traffic as it is now")
+        self.lab.connection.signal(job=number, signal=signal.SIGTERM)
+        python = f"lab.connection.signal(job={number}, signal=15)"
+        return _Done([f"py {python}"], [python], None, f"{shlex.join(job['argv'])} in {job['host']} is asked to end")
 
     def _let_go_on(self, duration: str, speed: float) -> _Done:
         if self.lab.clock != "virtual":

@@ -74,15 +74,17 @@ async def _serve(watch: CampaignWatch, listener: socket.socket, tell: Callable[[
 def campaign_routes(watch: CampaignWatch) -> Starlette:
     """Return what answers for the page of the campaign that `watch` looks at."""
     from starlette.applications import Starlette
-    from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse
+    from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
+
+    from twinnet.live.shown_response import ShownJSON
 
     looking = asyncio.Lock()
     looked_s = -_LOOK_S
 
     async def plan(_: Request) -> Response:
-        return JSONResponse(watch.record())
+        return ShownJSON(watch.record())
 
     async def changes(request: Request) -> Response:
         nonlocal looked_s
@@ -90,7 +92,7 @@ def campaign_routes(watch: CampaignWatch) -> Starlette:
             if time.monotonic() >= looked_s + _LOOK_S:
                 await asyncio.to_thread(watch.look)
                 looked_s = time.monotonic()
-            return JSONResponse(watch.changes(_number(request, "since", -1)))
+            return ShownJSON(watch.changes(_number(request, "since", -1)))
 
     async def run(request: Request) -> Response:
         number = _number(request, "n", -1)
@@ -98,7 +100,7 @@ def campaign_routes(watch: CampaignWatch) -> Starlette:
         if page is not None:
             return HTMLResponse(page)
         if record is not None:
-            return JSONResponse(record)
+            return ShownJSON(record)
         return PlainTextResponse("twinnet: this run has not ended yet\n", 404)
 
     async def page(_: Request) -> Response:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from twinnet.errors import BadValue, LabError, TwinnetError
 from twinnet.lab.terminal_job import start_on_terminal, usual_shell
+from twinnet.live.acts import DOOR
+from twinnet.shown_text import shown_json
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -59,7 +61,7 @@ class Consoles:
             await self._join(socket, await asyncio.to_thread(self._started, socket.path_params["host"]))
         except (TwinnetError, TimeoutError) as error:
             with contextlib.suppress(RuntimeError):
-                await socket.send_text(json.dumps({"error": str(error) or "the lab does not answer"}))
+                await socket.send_text(shown_json({"error": str(error) or "the lab does not answer"}))
                 await socket.close(_GOING_AWAY)
         finally:
             self._count -= 1
@@ -68,7 +70,8 @@ class Consoles:
         self._acts.refuse_if_full()
         self._acts.lab.require_programs(host)
         lab = self._acts.lab
-        job, terminal = start_on_terminal(lab, host, [usual_shell(lab, host)], _SIZE, {"TERM": "xterm-256color"})
+        with lab.by_hand.through(DOOR, f"a console in {host}"):
+            job, terminal = start_on_terminal(lab, host, [usual_shell(lab, host)], _SIZE, {"TERM": "xterm-256color"})
         self._acts.note(f"a console was opened in {host}; what is typed there is not in this record")
         return _Console(job, terminal)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import BadValue
+from twinnet.lab.network_now import without_counters
 from twinnet.units import format_rate
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ __all__ = ["chosen_fault", "faults_of"]
 
 _SLOWER = 10
 _SLOW_BPS = 1_000_000
+_NO_MATCH = ("cookie=", "table=", "priority=", "idle_", "hard_", "send_flow_rem", "importance=", "reset_counts")
+"""How those words of a flow begin that are no part of its match."""
+_PART_OF = {"tcp": "ip", "udp": "ip", "icmp": "ip", "sctp": "ip"} | {
+    f"{name}6": "ipv6" for name in ("tcp", "udp", "icmp", "sctp")
+}
+"""Names of protocols, and of what they are a part."""
 
 
 def chosen_fault(lab: Lab, seed: int) -> Mapping[str, Any]:
@@ -36,7 +43,8 @@ def chosen_fault(lab: Lab, seed: int) -> Mapping[str, Any]:
 
 def faults_of(lab: Lab) -> dict[str, Sequence[Mapping[str, Any]]]:
     """Return all faults by their kinds: a link that is slow, loses frames, takes long or is down one way; a queue that
-    is too short; a rule that drops what goes to a host, at a switch that has rules and no controller."""
+    is too short; and at a switch that has rules and no controller a rule that drops what goes to a host, or one of its
+    rules that is missing."""
     layout = lab.layout
     links = [
         (number, link)
@@ -54,11 +62,12 @@ def faults_of(lab: Lab) -> dict[str, Sequence[Mapping[str, Any]]]:
         if layout.nodes[name].get("datapath", "own") == "own"
         for port in layout.nodes[name]["ports"]
     ]
-    ruled = [
-        name
+    dumped = {
+        name: lab.switch(name).dump_flows()
         for name in layout.names("switch")
-        if not layout.nodes[name].get("controllers") and lab.switch(name).dump_flows()
-    ]
+        if not layout.nodes[name].get("controllers")
+    }
+    ruled = {name: flows for name, flows in dumped.items() if flows}
     addresses = [
         address.partition("/")[0]
         for host in layout.names("host")
@@ -77,7 +86,35 @@ def faults_of(lab: Lab) -> dict[str, Sequence[Mapping[str, Any]]]:
             for name in ruled
             for address in addresses
         ],
+        "missing": [
+            {"act": "delete flows", "switch": name, "match": match}
+            for name, flows in ruled.items()
+            for match in _matches_of_one(flows)
+        ],
     }
+
+
+def _matches_of_one(flows: Sequence[str]) -> list[str]:
+    """The matches of those `flows` that can be deleted alone: by a match all are deleted that it covers."""
+    rules = [_parts(flow) for flow in flows]
+    return [
+        ",".join([f"table={table}", *parts])
+        for table, parts in rules
+        if not any("/" in part for part in parts)
+        and sum(other == table and _covers(parts, those) for other, those in rules) == 1
+    ]
+
+
+def _parts(flow: str) -> tuple[str, Sequence[str]]:
+    """The table of a flow as a switch tells it, and the parts of its match."""
+    words = without_counters(flow).partition("actions=")[0].replace(" ", "").split(",")
+    table = next((word.removeprefix("table=") for word in words if word.startswith("table=")), "0")
+    return table, [word for word in words if word and not word.startswith(_NO_MATCH)]
+
+
+def _covers(parts: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether a match of `parts`, none of which has a mask, covers one of `others`."""
+    return set(parts) <= {*others, *(_PART_OF[part] for part in others if part in _PART_OF)}
 
 
 def _link(number: int, direction: str, **settings: str | bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from twinnet.errors import BadValue
 from twinnet.live.page_text import page_with, put, read_page_file, script_of
+from twinnet.shown_text import shown_json
 
 __all__ = ["Recording"]
 
@@ -57,7 +58,7 @@ class Recording:
 
     def add(self, tick: Mapping[str, Any]) -> None:
         """Keep a look of :class:`~twinnet.live.watch.LabWatch`; beyond 64 MB of them none is kept."""
-        text = json.dumps(tick, separators=(",", ":"))
+        text = shown_json(tick)
         if self._cut_s is None and self._bytes + len(text) > _MOST_BYTES:
             self._cut_s = float(tick["now_s"])
         if self._cut_s is None:
@@ -119,7 +120,7 @@ class Recording:
         return self._page((), None, '<script type="module" src="replay.js"></script>')
 
     def _page(self, acts: Sequence[Mapping[str, Any]], beside: Mapping[str, Any] | None, script: str) -> str:
-        rest = json.dumps({"network": self._network, "cut_s": self._cut_s, "acts": list(acts), "beside": beside})
+        rest = shown_json({"network": self._network, "cut_s": self._cut_s, "acts": list(acts), "beside": beside})
         content = f'{rest[:-1]},"ticks":[{",".join(self._ticks)}]}}'
         return page_with("recording", content, script)
 

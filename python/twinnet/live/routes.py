@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 
 from twinnet.errors import BadValue, LabClosed, TwinnetError
@@ -19,8 +19,10 @@ from twinnet.live.fine import INTERVAL_S
 from twinnet.live.gate import METRICS
 from twinnet.live.metrics import CONTENT_TYPE, metrics_text
 from twinnet.live.page_text import page_with, script_of
+from twinnet.live.shown_response import ShownJSON
 from twinnet.live.traffic import controllers_now, traffic_now
 from twinnet.network.written_file import written_network
+from twinnet.shown_text import shown_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,7 +83,7 @@ class _Answers:
         self._files["page.js"] = (script_of("page").encode(), _KINDS[".js"])
 
     async def page(self, _: Request) -> Response:
-        return HTMLResponse(page_with("network", json.dumps(self._network)))
+        return HTMLResponse(page_with("network", shown_json(self._network)))
 
     async def file(self, request: Request) -> Response:
         found = self._files.get(request.path_params["name"])
@@ -137,7 +139,7 @@ class _Answers:
         return await _answered(work)
 
     async def done(self, _: Request) -> Response:
-        return JSONResponse(self._acts.record())
+        return ShownJSON(self._acts.record())
 
     async def act(self, request: Request) -> Response:
         body = await request.body()
@@ -157,7 +159,7 @@ class _Answers:
         return await _answered(work)
 
     async def captures(self, _: Request) -> Response:
-        return JSONResponse(self._acts.captures.rows())
+        return ShownJSON(self._acts.captures.rows())
 
     async def analysed(self, request: Request) -> Response:
         return await _answered(lambda: self._acts.captures.tables(request.path_params["capture"]))
@@ -182,12 +184,12 @@ async def _answered(work: Callable[[], Any]) -> Response:
     """What `work` returns, a response or a value for JSON; or what is wrong with what was asked for."""
     try:
         done = await asyncio.to_thread(work)
-        return done if isinstance(done, Response) else JSONResponse(done)
+        return done if isinstance(done, Response) else ShownJSON(done)
     except TwinnetError as error:
         refusal = {"name": error.name, "message": error.message, "remedy": error.remedy}
-        return JSONResponse(refusal, 410 if isinstance(error, LabClosed) else 400)
+        return ShownJSON(refusal, 410 if isinstance(error, LabClosed) else 400)
     except TimeoutError:
-        return JSONResponse({"name": "TimeLimit", "message": "the lab does not answer", "remedy": ""}, 504)
+        return ShownJSON({"name": "TimeLimit", "message": "the lab does not answer", "remedy": ""}, 504)
 
 
 def _read(body: bytes) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import json
 import os
 import signal
 import socket
@@ -21,6 +20,7 @@ from twinnet.live.listening import LOOPBACK, Listening
 from twinnet.live.places import Places
 from twinnet.live.recording import Recording
 from twinnet.live.watch import LabWatch, network_record
+from twinnet.shown_text import shown_json
 
 if TYPE_CHECKING:
     import uvicorn
@@ -218,4 +218,4 @@ async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, re
 
 
 def _event(name: str, fields: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(fields, separators=(',', ':'))}\n\n".encode()
+    return f"event: {name}\ndata: {shown_json(fields)}\n\n".encode()

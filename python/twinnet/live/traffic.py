@@ -16,9 +16,10 @@ def traffic_now(lab: Lab) -> dict[str, Any]:
     """Return ``now_s``, the lab's time in seconds, ``flows``, one row for each end of a flow of an app, and
     ``programs``, one row for each program.
 
-    The row of a flow has ``key``, ``host``, ``what``, ``ends`` (addresses), ``finished``, ``bytes`` of payload so far,
-    ``lost`` packets, ``rtt_ms`` and ``window`` (in segments). The last two are those of the newest sample where the
-    app keeps samples of its TCP, and the round trip is else the mean so far. What an end does not know is ``None``.
+    The row of a flow has ``app``, its number, ``key``, ``host``, ``what``, ``ends`` (addresses), ``finished``,
+    ``bytes`` of payload so far, ``lost`` packets, ``rtt_ms`` and ``window`` (in segments). The last two are those
+    of the newest sample where the app keeps samples of its TCP, and the round trip is else the mean so far. What an
+    end does not know is ``None``.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def _flow_row(report: AppReport, flow: FlowReport) -> dict[str, Any]:
     rtts_ps = [one for one in info.smoothed_rtts_ps[-1:] if one] if info is not None else []
     rtt_ps = rtts_ps[0] if rtts_ps else flow.rtt.mean if flow.rtt is not None else None
     return {
+        "app": report.app,
         "key": f"{report.app} {flow.flow} {flow.source} {flow.target}",
         "host": report.host,
         "what": f"{flow.protocol} {flow.role}",

@@ -205,10 +205,10 @@ class LabWatch:
 
         ``now_s`` and ``elapsed_s`` are of the lab's clock, ``ways`` has :func:`way_record` of each link there and back
         (behind it ``lossy`` where loss is set, unless it `hides_settings`, and ``classes``, :func:`waiting_by_class`,
-        where the port has them), and ``verdict`` the fidelity verdict, its reasons and the time that it covers, looked
-        up once a second: ``at_s`` says when, and ``late_s`` is the time since the look-up before if the lab was late in
-        it, and 0 if not. Where there are controllers, ``controllers`` has for each of :func:`network_record` which of
-        its switches are connected, looked up as often.
+        where the port has them), and ``verdict`` the fidelity verdict, its reasons, the time that it covers and what
+        was changed by hand, looked up once a second: ``at_s`` says when, and ``late_s`` is the time since the look-up
+        before if the lab was late in it, and 0 if not. Where there are controllers, ``controllers`` has for each of
+        :func:`network_record` which of its switches are connected, looked up as often.
 
         Raises
         ------
@@ -276,6 +276,7 @@ class LabWatch:
             record = self._lab.fidelity()
             verdict = record.verdict()
             judged = {"state": verdict.state, "reasons": verdict.reasons, "covers_s": record.elapsed_ps / 1e12}
+            judged["by_hand"] = verdict.by_hand
             since_ps = min(now_ps - self._verdict[0] if self._verdict else record.elapsed_ps, record.elapsed_ps)
             # Frames that were late, and the time for which lines and the loop stood still: of a record that began anew
             # all is new.

@@ -18,6 +18,7 @@ from twinnet.errors import LabClosed, TwinnetError
 from twinnet.lab.running_labs import attach
 from twinnet.live.page_text import page_with, put, read_page_file, script_of
 from twinnet.live.watch import PATIENCE_S, LabWatch, network_record
+from twinnet.shown_text import shown_json
 
 __all__ = ["lab_widget"]
 
@@ -51,7 +52,7 @@ class _LabWidget(AnyWidget):
         # A connection of its own: the notebook goes on to use the one that it has.
         self._lab = attach(lab, PATIENCE_S)
         network = network_record(self._lab) | {"control": False, "clock": self._lab.clock}
-        page = page_with("network", json.dumps(network), f'<script type="module">\n{script_of("fed")}</script>')
+        page = page_with("network", shown_json(network), f'<script type="module">\n{script_of("fed")}</script>')
         page = put(
             page,
             ('<link rel="icon" href="icon.svg">', ""),
@@ -91,7 +92,7 @@ class _LabWidget(AnyWidget):
             self._tell({"news": "The lab has ended: what you see is its last moment."})
 
     def _tell(self, message: Mapping[str, Any]) -> None:
-        self.send(message)  # pyright: ignore[reportUnknownMemberType]
+        self.send(json.loads(shown_json(message)))  # pyright: ignore[reportUnknownMemberType]
 
     def close(self) -> None:
         """Close it; the lab goes on."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from twinnet.results.changes_by_hand import ChangeByHand, ChangesByHand
 from twinnet.results.fabric_parts import FabricParts
 from twinnet.results.fidelity_counts import (
     AgentTiming,
@@ -34,6 +35,8 @@ __all__ = [
     "PROMISES",
     "AgentTiming",
     "BusyLine",
+    "ChangeByHand",
+    "ChangesByHand",
     "FabricParts",
     "FidelityRecord",
     "HeldUpPrograms",
@@ -144,6 +147,8 @@ class FidelityRecord(ShownInUnits):
         longer for than the link's delay.
     parts
         The threads that moved the network.
+    by_hand
+        What somebody has changed by hand since the lab began: a reset does not take it out.
     raw
         The record as the lab gave it.
     """
@@ -186,6 +191,7 @@ class FidelityRecord(ShownInUnits):
     machines: Mapping[str, FidelityRecord] = field(default_factory=dict[str, "FidelityRecord"])
     late_links: Mapping[str, float] = field(default_factory=dict[str, float])
     parts: FabricParts = field(default_factory=FabricParts)
+    by_hand: ChangesByHand = field(default_factory=ChangesByHand)
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @classmethod

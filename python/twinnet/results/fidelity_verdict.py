@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from twinnet.errors import BadValue
@@ -162,10 +162,15 @@ class Verdict:
         ``valid``, ``doubtful`` or ``invalid``.
     reasons
         Each threshold that was passed, in words.
+    by_hand
+        What somebody has changed in the network by hand while it ran, in words; empty: nothing. A lab keeps its
+        promise all the same, for the network as it was at each moment, and what was measured is not of the network
+        that was described. A run of a study is then invalid.
     """
 
     state: State
     reasons: tuple[str, ...] = ()
+    by_hand: str = ""
 
     @property
     def promise(self) -> str:
@@ -174,7 +179,8 @@ class Verdict:
 
     def __str__(self) -> str:
         state = f"doubtful ({self.promise})" if self.state == "doubtful" else self.state
-        return state + (f": {'; '.join(self.reasons)}" if self.reasons else "")
+        reasons = f": {'; '.join(self.reasons)}" if self.reasons else ""
+        return state + reasons + (f"; {self.by_hand}" if self.by_hand else "")
 
 
 # Scales of figures: a share in per cent, nanoseconds in milliseconds.
@@ -211,6 +217,10 @@ _LATE_LINK = Limit(0.01, 0.05)
 def judge(record: FidelityRecord, limits: Thresholds) -> Verdict:
     """Return what `record` is worth by `limits`: the worst of all that is found, with every reason; what makes it
     invalid comes first."""
+    return replace(_judged(record, limits), by_hand=record.by_hand.words())
+
+
+def _judged(record: FidelityRecord, limits: Thresholds) -> Verdict:
     if record.clock == "virtual":
         return Verdict("invalid", (_fault(record),)) if record.impossible_states else Verdict("valid", (EXACT,))
     if record.machines:

@@ -28,7 +28,11 @@ def thresholds_of(given: FidelityThresholds) -> Thresholds:
 
 def judged_record(record: Mapping[str, Any], given: FidelityThresholds) -> Fidelity:
     """The verdict on a fidelity record in the form of the lab protocol."""
-    verdict = FidelityRecord.from_spec(record).verdict(thresholds_of(given))
+    measured = FidelityRecord.from_spec(record)
+    verdict = measured.verdict(thresholds_of(given))
+    if changed := measured.by_hand.words(with_traffic=True):
+        # However well it kept its schedule: it is not the run that the study describes.
+        return Fidelity("invalid", (f"{changed}: not the run that was planned", *verdict.reasons), record)
     return Fidelity(verdict.state, verdict.reasons, record)
 
 

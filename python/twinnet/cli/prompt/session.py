@@ -177,6 +177,7 @@ class Session:
         self.as_json = as_json
         self.over: bool = False
         self._depth = 0
+        self._door = "the prompt" if lasts else "twinnet do"
         self.captures: capturing.Captures = capturing.Captures()
         self.jobs: Jobs = Jobs()
         self.watches: watching.Watches = watching.Watches(None if as_json else _show)
@@ -228,7 +229,8 @@ class Session:
         if not line or line.startswith("#"):
             return True
         try:
-            answer = self.answer(line)
+            with self.lab.by_hand.through(self._door, line):
+                answer = self.answer(line)
         except LabClosed:
             raise
         except TwinnetError as error:

@@ -12,6 +12,7 @@ export function showActs(acts, undo = null) {
       when.textContent = `${act.at_s.toFixed(1)} s${act.undoes === null ? "" : `, undoes ${act.undoes}`}`;
       item.append(when, ...told("command", act.commands), ...told("python", act.python));
       if (act.note) item.append(paragraph("note", act.note));
+      if (act.kept === false) item.append(paragraph("note", "the lab's own record does not have this change"));
       if (undo !== null && act.can_undo) {
         const button = document.createElement("button");
         button.type = "button";

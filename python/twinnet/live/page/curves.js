@@ -24,6 +24,8 @@ const RARE = ["marks"];
 /** Of the first name of a reason from above, and from one to the next. */
 const FIRST_NAME = TOP + 22;
 const NEXT_NAME = 22;
+/** The side of the square that has a reason's colour. */
+const SIGN = 14;
 
 /** True if nothing is known of the time between a tick and the one at `before`. */
 export function isAfterGap({ now, elapsed = 0 }, before) {
@@ -99,9 +101,12 @@ function drawReasons(kept, number, last, seconds, ground) {
   });
   const values = lines.flatMap(([, from, series]) => from.map(series)).filter((one) => one !== null);
   const most = niceMost(Math.max(0, ...values));
-  const names = found.map((reason, nth) => {
-    const place = { x: WIDTH, y: FIRST_NAME + NEXT_NAME * nth, "text-anchor": "end" };
-    return element("text", { class: kind(reason), ...place }, REASONS[reason]);
+  // Beside each name its colour, in which text could not be read.
+  const names = found.flatMap((reason, nth) => {
+    const y = FIRST_NAME + NEXT_NAME * nth;
+    const sign = { x: WIDTH - SIGN, y: y - SIGN, width: SIGN, height: SIGN };
+    const name = element("text", { x: WIDTH - 1.5 * SIGN, y, "text-anchor": "end" }, REASONS[reason]);
+    return [element("rect", { class: kind(reason), ...sign }), name];
   });
   draw("reasons", last, seconds, [...ground, ...names], [[TOP, shortText(most)]], lines, upTo(most));
 }

@@ -17,9 +17,10 @@ const network = JSON.parse(document.getElementById("network").textContent);
 const flows = new FlowTable();
 const view = new View(network, opener);
 const follow = new Follow(view);
-new AskedTable("traffic", trafficRows);
+const traffic = new AskedTable("traffic", trafficRows);
 new AskedTable("controllers", controllerRows);
 const control = network.control ? new Control(view, flows, follow) : null;
+if (control !== null) traffic.onStop = (act) => control.do(act);
 if (network.keeps_places) view.picture.onPlace = keepPlace;
 const fine = new FineCurves(view);
 view.onChoose = (number) => {

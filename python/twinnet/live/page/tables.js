@@ -6,6 +6,8 @@ const LOOK_MS = 1000;
 /** After an answer that took long the next look is later: the lab answers a tenth of the time at most. */
 const PATIENCE = 10;
 const MOST_ROWS = 200;
+/** The place of a flow's state in its row. */
+const STATE = 3;
 
 /** How long a row that is new stays lit: the next look alone may come a moment after this one. */
 const LIT_MS = 3000;
@@ -58,13 +60,16 @@ export function trafficRows(told, before) {
         known(flow.rtt_ms, (value) => `${shortText(value)} ms`),
         known(flow.window, String),
       ];
-      return { key: `flow ${flow.key}`, cells, counts: more > 0, isNew: before !== null && earlier === undefined };
+      const isNew = before !== null && earlier === undefined;
+      const stop = flow.finished ? null : { act: "stop app", app: flow.app };
+      return { key: `flow ${flow.key}`, cells, counts: more > 0, isNew, stop };
     }),
     ...told.programs.map(({ host, what, state, job }) => ({
       key: `program ${job}`,
       cells: [host, "program", what, state === "running" ? "runs" : state, "–", "–", "–", "–"],
       counts: false,
       isNew: before !== null && !programs.has(job),
+      stop: state === "running" ? { act: "stop program", job } : null,
     })),
   ];
 }
@@ -98,6 +103,8 @@ export class AskedTable {
     this.before = null;
     this.lights = new Lights();
     this.timer = null;
+    /** Is called with the act that ends what is in a row; null: the page ends nothing. */
+    this.onStop = null;
     this.part.hidden = false;
     this.part.addEventListener("toggle", () => {
       this.before = null;
@@ -113,6 +120,19 @@ export class AskedTable {
     this.timer = setTimeout(() => this.#look(), Math.max(LOOK_MS, PATIENCE * (performance.now() - begin)));
   }
 
+  #row(row) {
+    const made = tableRow(row);
+    if (this.onStop === null || !row.stop) return made;
+    const [host, what, ends] = row.cells;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Stop";
+    button.setAttribute("aria-label", `Stop ${what} of ${host}: ${ends}`);
+    button.addEventListener("click", () => this.onStop(row.stop));
+    made.cells[STATE].append(" ", button);
+    return made;
+  }
+
   async #ask() {
     const says = this.part.querySelector("[role=status]");
     try {
@@ -126,7 +146,7 @@ export class AskedTable {
       const more = rows.length - MOST_ROWS;
       const cut = more > 0 ? `${rows.length}; the first ${MOST_ROWS} are shown` : "";
       says.textContent = rows.length === 0 ? "None." : cut;
-      this.part.querySelector("tbody").replaceChildren(...rows.slice(0, MOST_ROWS).map(tableRow));
+      this.part.querySelector("tbody").replaceChildren(...rows.slice(0, MOST_ROWS).map((row) => this.#row(row)));
       this.before = told;
     } catch {
       says.textContent = "No news of the lab: what you see is from before.";

@@ -185,15 +185,18 @@ export class View {
     at("moment").value = moment;
   }
 
-  #verdict({ state, reasons, covers_s: covered }) {
+  #verdict({ state, reasons, covers_s: covered, by_hand: byHand = "" }) {
     at("verdict").title = `over ${shortText(covered)} s`;
     const [worst = "the lab has kept its schedule", ...others] = reasons;
-    const told = [state, worst, ...others].join("\n");
+    const told = [state, byHand, worst, ...others].join("\n");
     if (this.told === told) return;
     this.told = told;
     at("verdict").className = state;
     at("state").textContent = state;
     at("worst").textContent = worst;
+    at("by-hand").hidden = byHand === "";
+    at("by-hand").textContent = byHand.replace(/^(changed by hand (?:once|\d+ times)).*/s, "$1");
+    at("by-hand").title = byHand;
     at("all-reasons").hidden = others.length === 0;
     at("all-reasons").textContent = `and ${others.length} more`;
     const rows = others.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
