@@ -51,7 +51,9 @@ PAGES_FOLDER = ROOT / "docs" / "studies"
 PICTURES = ROOT / "docs" / "images" / "studies"
 GALLERY = ROOT / "docs" / "studies.md"
 ITEMS = ROOT / "docs" / "study_items.csv"
-"""The parts of each publication, in our words, and whether they are here."""
+"""The parts of each publication, in our words, whether they are here, and what shows it: a file, or FILE::WORDS of it."""
+STATES = ("done", "partly", "not", "hardware")
+"""How far a part is here."""
 OUTCOMES = ROOT / "docs" / "published_outcomes.csv"
 """What the page of each study says of its published values, and how often."""
 TOLD = (
@@ -291,18 +293,22 @@ def _published_values() -> Iterator[str]:
         yield f"| {unit} | {' | '.join(str(every.count((unit, sense))) for sense in SENSES)} |"
 
 
-def _items() -> Iterator[str]:
-    """How many of the parts of each study are here, and those that are not."""
+def items() -> list[Mapping[str, str]]:
+    """The rows of `ITEMS`."""
     with ITEMS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    states = ("done", "partly", "not", "hardware")
+        return list(csv.DictReader(file))
+
+
+def _items() -> Iterator[str]:
+    """How many of the parts of each publication are here, and those that are not."""
+    rows = items()
     yield (
         f"Of {len(rows)} parts of the publications (networks, tools, measurements, figures, conclusions, later work)"
         " are done, done in part, not done, and left to those who have the hardware:\n"
     )
-    head, line = ["study", *states], ["---", *("---:" for _ in states)]
-    counts = [[name, *(str(_count(rows, name, state)) for state in states)] for name in PAGES]
-    whole = ["**all**", *(f"**{_count(rows, None, state)}**" for state in states)]
+    counts = [[one, *_counts(rows, one)] for one in dict.fromkeys(row["publication"] for row in rows)]
+    whole = ["**all**", *(f"**{count}**" for count in _counts(rows, None))]
+    head, line = ["publication", *STATES], ["---", *("---:" for _ in STATES)]
     yield from (f"| {' | '.join(cells)} |" for cells in (head, line, *counts, whole))
     yield "\nThose that are not wholly done:\n\n| study | part | | how far, and why |\n|---|---|---|---|"
     for row in rows:
@@ -310,8 +316,10 @@ def _items() -> Iterator[str]:
             yield f"| {row['study']} | {row['item']} | {row['state']} | {row['where or why']} |"
 
 
-def _count(rows: Sequence[Mapping[str, str]], study: str | None, state: str) -> int:
-    return sum(row["state"] == state and study in (None, row["study"]) for row in rows)
+def _counts(rows: Sequence[Mapping[str, str]], publication: str | None) -> list[str]:
+    """How many parts of a publication, or of all, have each of `STATES`."""
+    states = [row["state"] for row in rows if publication in (None, row["publication"])]
+    return [str(states.count(state)) for state in STATES]
 
 
 def checked(folder: Path) -> Analysis:

@@ -75,6 +75,25 @@ def test_the_numbers_of_the_publications_are_all_counted() -> None:
     }
 
 
+def test_every_part_of_each_publication_is_told_with_what_shows_it() -> None:
+    rows = MAKER.items()
+    parts = Counter(row["publication"] for row in rows)
+    assert [*parts.values()] == [19, 18, 30, 20, 13]
+    assert len({(row["study"], row["item"]) for row in rows}) == len(rows)
+    for row in rows:
+        assert row["study"] in MAKER.PAGES and row["state"] in MAKER.STATES and row["where or why"], row
+        name, _, words = row["evidence"].partition("::")
+        shown = DOCS.parent / name
+        assert name and shown.is_file(), row
+        assert words in shown.read_text(encoding="utf-8", errors="replace"), row
+
+
+def test_the_gallery_counts_the_parts() -> None:
+    states = Counter(row["state"] for row in MAKER.items())
+    counted = " | ".join(f"**{states[state]}**" for state in MAKER.STATES)
+    assert f"| **all** | {counted} |" in MAKER.GALLERY.read_text(encoding="utf-8")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_page_is_what_its_command_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
