@@ -35,7 +35,14 @@ from twinnet.report.published_section import (
     published_tables,
 )
 from twinnet.report.reference_section import reference_figures, reference_view
-from twinnet.report.summary import answer, answer_in_words, clock_words, fidelity_sentences, statement_numbers
+from twinnet.report.summary import (
+    answer,
+    answer_in_words,
+    clock_words,
+    fidelity_sentences,
+    reason_against,
+    statement_numbers,
+)
 from twinnet.report.view import Table
 from twinnet.report.wording import counted, worded_span
 from twinnet.study.analysis import Analysis, analyse
@@ -43,6 +50,7 @@ from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
 from twinnet.study.published_results import WORDS
 from twinnet.study.resolution import load_study
+from twinnet.study.specification import StudySpecification
 from twinnet.study.store import ResultStore
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +59,7 @@ PAGES_FOLDER = ROOT / "docs" / "studies"
 PICTURES = ROOT / "docs" / "images" / "studies"
 GALLERY = ROOT / "docs" / "studies.md"
 ITEMS = ROOT / "docs" / "study_items.csv"
-"""The parts of each publication, in our words, whether they are here, and what shows it: a file, or FILE::WORDS of it."""
+"""The parts of each publication, whether they are here, and what shows that: a file, or FILE::WORDS that it has."""
 STATES = ("done", "partly", "not", "hardware")
 """How far a part is here."""
 OUTCOMES = ROOT / "docs" / "published_outcomes.csv"
@@ -64,7 +72,6 @@ TOLD = (
     "Whether the published schedulers bound",
     "A mix of clients",
     "A layer of switches more",
-    "Where the publication contradicts itself",
     "Not closer, and why",
     "Not as published",
 )
@@ -222,7 +229,8 @@ def page_of(analysis: Analysis) -> str:
     distributions = distribution_tables(described(analysis), specification)
     if distributions:
         parts += [f"## Distributions\n\n{DISTRIBUTIONS_NOTE}\n", *map(markdown, distributions)]
-    parts += [section for heading in TOLD if (section := readme_section(name, heading))]
+    told_apart = [readme_section(name, heading) for heading in TOLD]
+    parts += [section for section in (contradictions(specification), *told_apart) if section]
     return "\n".join(parts)
 
 
@@ -232,7 +240,14 @@ def _conclusion(analysis: Analysis, place: int) -> str:
     source = f" ({one.statement.source})" if one.statement.source else ""
     numbers = [f"    `{line}`" for line in statement_numbers(analysis, one)]
     said = f"- **{_MARKS[one.verdict]} {one.verdict}**: {one.statement.text.strip()}{source}\n"
-    return "\n".join([said, *numbers, ""])
+    why = [f"\n    {line}" for line in (reason_against(one),) if line]
+    return "\n".join([said, *numbers, *why, ""])
+
+
+def contradictions(specification: StudySpecification) -> str:
+    """The section on where the publication contradicts itself; empty where it does not."""
+    told = [f"- {one.strip()}" for one in specification.contradictions]
+    return "\n".join(["## Where the publication contradicts itself\n", *told, ""]) if told else ""
 
 
 def gallery() -> str:

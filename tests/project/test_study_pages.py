@@ -39,6 +39,8 @@ def test_a_page_has_its_figures_and_says_where_its_numbers_are_from(name: str) -
     told = r"^Measured: `(.*?)`, clock: .*?, \d{4}-\d\d-\d\d, commit [0-9a-f]{8}, n = \d+ "
     source = re.search(told, page, re.MULTILINE)
     assert source is not None and source.group(1) == MAKER.PAGES[name].command(name)
+    told = MAKER.contradictions(load_study(name).specification)
+    assert told in page and bool(told) == ("contradicts itself" in page)
     for heading in MAKER.TOLD:
         assert (f"## {heading}\n" in page) == bool(MAKER.readme_section(name, heading))
 
