@@ -35,7 +35,14 @@ from twinnet.report.published_section import (
     published_tables,
 )
 from twinnet.report.reference_section import reference_figures, reference_view
-from twinnet.report.summary import answer, answer_in_words, clock_words, fidelity_sentences, statement_numbers
+from twinnet.report.summary import (
+    answer,
+    answer_in_words,
+    clock_words,
+    fidelity_sentences,
+    reason_against,
+    statement_numbers,
+)
 from twinnet.report.view import Table
 from twinnet.report.wording import counted, worded_span
 from twinnet.study.analysis import Analysis, analyse
@@ -43,6 +50,7 @@ from twinnet.study.closeness import compare_with_reference
 from twinnet.study.distributions import described
 from twinnet.study.published_results import WORDS
 from twinnet.study.resolution import load_study
+from twinnet.study.specification import StudySpecification
 from twinnet.study.store import ResultStore
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +59,9 @@ PAGES_FOLDER = ROOT / "docs" / "studies"
 PICTURES = ROOT / "docs" / "images" / "studies"
 GALLERY = ROOT / "docs" / "studies.md"
 ITEMS = ROOT / "docs" / "study_items.csv"
-"""The parts of each publication, in our words, and whether they are here."""
+"""The parts of each publication, whether they are here, and what shows that: a file, or FILE::WORDS that it has."""
+STATES = ("done", "partly", "not", "hardware")
+"""How far a part is here."""
 OUTCOMES = ROOT / "docs" / "published_outcomes.csv"
 """What the page of each study says of its published values, and how often."""
 TOLD = (
@@ -62,7 +72,6 @@ TOLD = (
     "Whether the published schedulers bound",
     "A mix of clients",
     "A layer of switches more",
-    "Where the publication contradicts itself",
     "Not closer, and why",
     "Not as published",
 )
@@ -220,7 +229,8 @@ def page_of(analysis: Analysis) -> str:
     distributions = distribution_tables(described(analysis), specification)
     if distributions:
         parts += [f"## Distributions\n\n{DISTRIBUTIONS_NOTE}\n", *map(markdown, distributions)]
-    parts += [section for heading in TOLD if (section := readme_section(name, heading))]
+    told_apart = [readme_section(name, heading) for heading in TOLD]
+    parts += [section for section in (contradictions(specification), *told_apart) if section]
     return "\n".join(parts)
 
 
@@ -230,7 +240,14 @@ def _conclusion(analysis: Analysis, place: int) -> str:
     source = f" ({one.statement.source})" if one.statement.source else ""
     numbers = [f"    `{line}`" for line in statement_numbers(analysis, one)]
     said = f"- **{_MARKS[one.verdict]} {one.verdict}**: {one.statement.text.strip()}{source}\n"
-    return "\n".join([said, *numbers, ""])
+    why = [f"\n    {line}" for line in (reason_against(one),) if line]
+    return "\n".join([said, *numbers, *why, ""])
+
+
+def contradictions(specification: StudySpecification) -> str:
+    """The section on where the publication contradicts itself; empty where it does not."""
+    told = [f"- {one.strip()}" for one in specification.contradictions]
+    return "\n".join(["## Where the publication contradicts itself\n", *told, ""]) if told else ""
 
 
 def gallery() -> str:
@@ -291,18 +308,22 @@ def _published_values() -> Iterator[str]:
         yield f"| {unit} | {' | '.join(str(every.count((unit, sense))) for sense in SENSES)} |"
 
 
-def _items() -> Iterator[str]:
-    """How many of the parts of each study are here, and those that are not."""
+def items() -> list[Mapping[str, str]]:
+    """The rows of `ITEMS`."""
     with ITEMS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    states = ("done", "partly", "not", "hardware")
+        return list(csv.DictReader(file))
+
+
+def _items() -> Iterator[str]:
+    """How many of the parts of each publication are here, and those that are not."""
+    rows = items()
     yield (
         f"Of {len(rows)} parts of the publications (networks, tools, measurements, figures, conclusions, later work)"
         " are done, done in part, not done, and left to those who have the hardware:\n"
     )
-    head, line = ["study", *states], ["---", *("---:" for _ in states)]
-    counts = [[name, *(str(_count(rows, name, state)) for state in states)] for name in PAGES]
-    whole = ["**all**", *(f"**{_count(rows, None, state)}**" for state in states)]
+    counts = [[one, *_counts(rows, one)] for one in dict.fromkeys(row["publication"] for row in rows)]
+    whole = ["**all**", *(f"**{count}**" for count in _counts(rows, None))]
+    head, line = ["publication", *STATES], ["---", *("---:" for _ in STATES)]
     yield from (f"| {' | '.join(cells)} |" for cells in (head, line, *counts, whole))
     yield "\nThose that are not wholly done:\n\n| study | part | | how far, and why |\n|---|---|---|---|"
     for row in rows:
@@ -310,8 +331,10 @@ def _items() -> Iterator[str]:
             yield f"| {row['study']} | {row['item']} | {row['state']} | {row['where or why']} |"
 
 
-def _count(rows: Sequence[Mapping[str, str]], study: str | None, state: str) -> int:
-    return sum(row["state"] == state and study in (None, row["study"]) for row in rows)
+def _counts(rows: Sequence[Mapping[str, str]], publication: str | None) -> list[str]:
+    """How many parts of a publication, or of all, have each of `STATES`."""
+    states = [row["state"] for row in rows if publication in (None, row["publication"])]
+    return [str(states.count(state)) for state in STATES]
 
 
 def checked(folder: Path) -> Analysis:

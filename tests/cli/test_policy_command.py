@@ -133,6 +133,10 @@ def test_compare_writes_tables_and_a_figure_and_refuses_studies_without_policies
     assert basic["leaf"]["http_mbps"] > basic["core"]["http_mbps"]
     adjusted = [row for row in told["leaf-and-core"] if row["quantity"] == "transfer_rate"]
     assert len(adjusted) == 4 and all(row["welch_p_holm"] >= row["welch_p"] for row in adjusted)
+    for row in told["leaf-and-core"]:
+        assert row["word"] == ("comparable" if row["student_p"] > 0.05 else "differs")
+    printed = run("policy", "compare", str(results)).stdout
+    assert " word " in printed and " differs " in printed
     figure = (results / "policies" / "ranking.svg").read_text()
     assert "basic-leaf" in figure or figure.startswith("<?xml")
     assert run("run", "mtu-sweep", *words).returncode == 0

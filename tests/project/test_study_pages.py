@@ -39,6 +39,8 @@ def test_a_page_has_its_figures_and_says_where_its_numbers_are_from(name: str) -
     told = r"^Measured: `(.*?)`, clock: .*?, \d{4}-\d\d-\d\d, commit [0-9a-f]{8}, n = \d+ "
     source = re.search(told, page, re.MULTILINE)
     assert source is not None and source.group(1) == MAKER.PAGES[name].command(name)
+    told = MAKER.contradictions(load_study(name).specification)
+    assert told in page and bool(told) == ("contradicts itself" in page)
     for heading in MAKER.TOLD:
         assert (f"## {heading}\n" in page) == bool(MAKER.readme_section(name, heading))
 
@@ -73,6 +75,25 @@ def test_the_numbers_of_the_publications_are_all_counted() -> None:
         "sending-fairness": 0,
         "tcp-udp-queues": 8,
     }
+
+
+def test_every_part_of_each_publication_is_told_with_what_shows_it() -> None:
+    rows = MAKER.items()
+    parts = Counter(row["publication"] for row in rows)
+    assert [*parts.values()] == [19, 18, 30, 20, 13]
+    assert len({(row["study"], row["item"]) for row in rows}) == len(rows)
+    for row in rows:
+        assert row["study"] in MAKER.PAGES and row["state"] in MAKER.STATES and row["where or why"], row
+        name, _, words = row["evidence"].partition("::")
+        shown = DOCS.parent / name
+        assert name and shown.is_file(), row
+        assert words in shown.read_text(encoding="utf-8", errors="replace"), row
+
+
+def test_the_gallery_counts_the_parts() -> None:
+    states = Counter(row["state"] for row in MAKER.items())
+    counted = " | ".join(f"**{states[state]}**" for state in MAKER.STATES)
+    assert f"| **all** | {counted} |" in MAKER.GALLERY.read_text(encoding="utf-8")
 
 
 @pytest.mark.long

@@ -27,9 +27,11 @@ def beside(
     sense: Literal["exact", "about", "below", "above"] = "exact",
     ends: tuple[float, float] = ABOVE_ZERO,
     top: float = math.nan,
+    deviation: float = math.nan,
+    spread: float = math.nan,
 ) -> PublishedResult:
     entry = Published(text="one", table="A table", source="b", value="1", measured="c", sense=sense)
-    return PublishedResult(entry, value, math.nan, measured, 3, unit, "no run", top, ends)
+    return PublishedResult(entry, value, deviation, measured, 3, unit, "no run", top, ends, spread)
 
 
 def about(value: float, half: float) -> Interval:
@@ -63,6 +65,11 @@ def analysis_of(*results: PublishedResult) -> Any:
         (
             beside(30e-6, about(110e-3, 1e-3), "s"),
             ("one", "30.0 µs", "110.0 [109.0, 111.0] ms", "+366567 %", "differs"),
+        ),
+        # Deviations stand beside each other, in the units of their means.
+        (
+            beside(7e6, about(7.1e6, 0.1e6), deviation=0.46e6, spread=0.03e6),
+            ("one", "7.00 Mbit/s ± 0.460 Mbit/s", "7.10 [7.00, 7.20] Mbit/s ± 0.030 Mbit/s", "+1.43 %", "as published"),
         ),
         (beside(1e6, None), ("one", "1.00 Mbit/s", "not measured: no run", "", "")),
     ],

@@ -83,6 +83,20 @@ def test_a_single_repetition_gives_numbers_without_intervals(tmp_path):
     assert all(one["low"] is None for one in summary_record(found)["means"])
 
 
+def test_why_a_statement_may_not_hold_is_told_where_it_does_not(tmp_path):
+    refuted, supported = "tcp-starves-in-the-shared-queue", "tcp-takes-the-link-after-udp"
+    check = "mean(throughput[protocol=tcp], during=[2 s, 5 s], queues=shared) < 0.0001 * link_rate"
+    whys = {f"statements.{refuted}.why": "Segments are long.", f"statements.{supported}.why": "Nobody knows."}
+    store = results(tmp_path / "r", **whys, **{f"statements.{refuted}.check": check})
+    text = summary(analyse(store))
+    page = write_report(analyse(store), tmp_path / "out").read_text(encoding="utf-8")
+    for told in (text, page):
+        assert "Why: Segments are long." in told
+        assert "Nobody knows." not in told
+    record = {one["id"]: one for one in summary_record(analyse(store))["statements"]}
+    assert (record[refuted]["verdict"], record[refuted]["why"]) == ("not supported", "Segments are long.")
+
+
 class Seen(HTMLParser):
     def __init__(self):
         super().__init__()
@@ -124,6 +138,13 @@ def test_the_page_says_what_the_text_says(page):
         "Machine and software",
     ):
         assert heading in text
+
+
+def test_the_page_says_where_the_publication_contradicts_itself(page):
+    text = page.read_text(encoding="utf-8")
+    told = load_study("tcp-udp-queues").specification.contradictions
+    assert len(told) == 5 and text.count("<h2>Where the publication contradicts itself</h2>") == 1
+    assert "<li>HTTP in 3 s. 400 MB in 3 s are 1067 Mbit/s, more than the line." in text
 
 
 def test_the_page_is_small_enough_to_be_sent(page):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -309,3 +310,23 @@ def test_the_published_means_of_the_class_profiles_are_all_there_in_bytes_of_102
     }
     # By ApacheBench's own arithmetic the run took 302 s: its totals are of bytes, cut to thousands.
     assert pytest.approx(302.4, abs=0.1) == 4927743.37 * 1000 / (15913.38 * 1024)
+
+
+def test_the_deviation_here_is_that_of_the_values_within_a_run(tmp_path):
+    study = load_study(write(tmp_path))
+    one, sides = study.published()[0], study.published_sides()[0]
+    given = {"mean": (1.4e-3, 1.6e-3), "std": (0.2e-3, 0.4e-3)}
+    runs: list[Any] = [
+        SimpleNamespace(
+            run=SimpleNamespace(levels={"line": "l1"}, record={"clock": "wall", "machine": {"name": "m"}}),
+            measurements=study.specification.measurements,
+            value=lambda aggregate, place=place: given[aggregate.function][place],
+            grain=lambda aggregate: None,
+            fingerprint=(place,),
+        )
+        for place in range(2)
+    ]
+    assert published_result(one, sides, "s", runs, 0.95).spread == pytest.approx(0.3e-3)
+    # None was published: none stands beside it.
+    bare = replace(sides, deviation=())
+    assert math.isnan(published_result(one, bare, "s", runs, 0.95).spread)

@@ -162,11 +162,12 @@ def compare(results: Path, out: Path | None, as_json: bool) -> None:
     if not tables["leaf-and-core"].is_empty():
         click.echo("\nLeaves and core (difference: leaf minus core):")
         columns = [
-            "policy",
+            "profiles",
             "quantity",
             "leaf_mean",
             "core_mean",
             "student_p",
+            "word",
             "welch_p_holm",
             "mann_whitney_p",
             "effect_g",

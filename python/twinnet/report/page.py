@@ -18,7 +18,7 @@ from twinnet.report.pages import figure_views, render_page
 from twinnet.report.panels import Figure
 from twinnet.report.published_section import published_figures, published_tables
 from twinnet.report.reference_section import reference_figures, reference_view
-from twinnet.report.summary import answer, answer_in_words, fidelity_sentences, statement_numbers
+from twinnet.report.summary import answer, answer_in_words, fidelity_sentences, reason_against, statement_numbers
 from twinnet.report.view import Cell, Table, interval_cell
 from twinnet.report.wording import (
     common_scale,
@@ -112,6 +112,7 @@ def html_page(analysis: Analysis, files: Sequence[str] = (), recordings: Mapping
         lead_figure=views[0][0] if views[0] else None,
         statements=_statements(analysis),
         statements_title=_statements_title(analysis),
+        contradictions=specification.contradictions,
         reference=reference_view(reference),
         figures=views[1],
         published_figures=views[2],
@@ -150,6 +151,7 @@ def _statements(analysis: Analysis) -> list[dict[str, Any]]:
             "text": one.statement.text,
             "numbers": statement_numbers(analysis, one),
             "source": one.statement.source,
+            "why": reason_against(one),
         }
         for one in analysis.statements
     ]

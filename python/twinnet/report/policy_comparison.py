@@ -12,6 +12,7 @@ import polars as pl
 
 from twinnet import stats
 from twinnet.report.policy_samples import ProfileSamples, jain
+from twinnet.study.published_results import COMPARABLE, DIFFERS, LEVEL_OF_TESTS
 
 __all__ = ["Ranked", "places_compared", "profile_table", "ranking", "ranking_figure"]
 
@@ -35,18 +36,22 @@ def profile_table(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
 
 
 def places_compared(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
-    """Return the leaves against the core for each policy and quantity.
+    """Return the leaves against the core for each policy and quantity; profiles of one policy in their order.
 
-    Differences are leaf minus core. Student's t is what was published; Welch's t and Mann and Whitney's U assume less;
+    Differences are leaf minus core. Student's t is what was published, and so is its word: ``comparable`` where its
+    p-value is above 0.05, else ``differs``. Welch's t and Mann and Whitney's U assume less;
     Holm's correction is over all of Welch's p-values. Samples are seconds of one port and clients of one run: those of
     one second or server resemble each other, so that p-values are smaller than they would be for independent ones.
     """
-    by_place = {(one.policy, one.enforced_at): one for one in profiles}
+    by_place: dict[tuple[str, str], list[ProfileSamples]] = {}
+    for one in profiles:
+        by_place.setdefault((one.policy, one.enforced_at), []).append(one)
     rows: list[Mapping[str, object]] = []
-    for policy in dict.fromkeys(one.policy for one in profiles):
-        leaf, core = by_place.get((policy, "leaf")), by_place.get((policy, "core"))
-        if leaf is None or core is None:
-            continue
+    for leaf, core in (
+        pair
+        for policy in dict.fromkeys(one.policy for one in profiles)
+        for pair in zip(by_place.get((policy, "leaf"), []), by_place.get((policy, "core"), []), strict=False)
+    ):
         for name in leaf.values.keys() & core.values.keys():
             a, b = leaf.values[name], core.values[name]
             if min(len(a), len(b)) < _LEAST_SAMPLES or (len(set(a)) == 1 and len(set(b)) == 1):
@@ -55,11 +60,14 @@ def places_compared(profiles: Sequence[ProfileSamples]) -> pl.DataFrame:
             tests["mann_whitney_p"] = stats.mann_whitney_u(a, b)
             effect = stats.hedges_g(a, b)
             rows.append(
-                {"policy": policy, "quantity": name, "leaf_mean": _mean(a), "core_mean": _mean(b)}
+                {"policy": leaf.policy, "profiles": f"{leaf.label}, {core.label}", "quantity": name}
+                | {"leaf_mean": _mean(a), "core_mean": _mean(b)}
+                | {"leaf_std": stats.describe(a).std, "core_std": stats.describe(b).std}
                 | {"difference": _mean(a) - _mean(b), **{key: test.p_value for key, test in tests.items()}}
+                | {"word": COMPARABLE if tests["student_p"].p_value > LEVEL_OF_TESTS else DIFFERS}
                 | {"effect_g": effect.value, "magnitude": effect.magnitude}
             )
-    rows.sort(key=lambda row: (str(row["policy"]), str(row["quantity"])))
+    rows.sort(key=lambda row: (str(row["policy"]), str(row["profiles"]), str(row["quantity"])))
     adjusted = stats.holm([float(str(row["welch_p"])) for row in rows]) if rows else []
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return frame.with_columns(welch_p_holm=pl.Series(adjusted, dtype=pl.Float64)) if rows else frame

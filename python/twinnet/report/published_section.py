@@ -39,7 +39,8 @@ NOTE = (
     f"As published: the figures differ by at most {100 * AS_PUBLISHED_SHARE:g} %, of one that is about so much"
     f" {100 * ABOUT_SHARE:g} %. Comparable: Welch's t test does not tell them apart at 5 %. Cannot be told: the"
     " interval holds the published figure or reaches out of what is allowed, or the runs give no interval that would"
-    " show a difference. Plus and minus: the published standard deviation."
+    " show a difference. Plus and minus: the standard deviation, of what was measured here that of the values within a"
+    " run, the mean over runs."
 )
 NOT_MEASURED = "not measured"
 _LEAST_BESIDE = 0.1
@@ -65,6 +66,8 @@ def published_rows(results: Sequence[PublishedResult]) -> list[tuple[str, ...]]:
         seen = f"{NOT_MEASURED}: {one.why}"
         if one.shown is not None:
             seen = value_with_interval(one.shown, one.unit, both if alike else None)
+            if one.spread >= 0:
+                seen += f" ± {worded_value(one.spread, one.unit, both if alike else None)}"
         apart = "" if math.isnan(one.difference) else percent_apart(one.difference)
         rows.append((one.published.text, theirs, seen, apart, one.word))
     return rows
@@ -158,6 +161,7 @@ def published_frame(analysis: Analysis) -> pl.DataFrame:
         theirs = {"unit": one.unit, "sense": one.published.sense, "published": one.value, "to": one.top}
         theirs |= {"deviation": one.deviation, "n": one.published.n}
         ours = {"measured": seen and seen.estimate, "low": seen and seen.low, "high": seen and seen.high}
+        ours |= {"measured_deviation": one.spread}
         apart = {"difference": one.difference, "p": test and test.p_value, "word": one.word}
         rows.append({**figure, **theirs, **ours, "runs": one.runs, **apart})
     return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()

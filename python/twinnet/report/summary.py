@@ -52,6 +52,7 @@ __all__ = [
     "merged_reasons",
     "print_answer",
     "print_summary",
+    "reason_against",
     "statement_numbers",
     "summary_record",
 ]
@@ -269,6 +270,12 @@ def statement_numbers(analysis: Analysis, result: StatementResult) -> list[str]:
     ]
 
 
+def reason_against(result: StatementResult) -> str:
+    """Why a statement may not hold here, as its study says; empty where it is supported, and where nothing is said."""
+    why = result.statement.why.strip()
+    return f"Why: {why}" if why and result.verdict != "supported" else ""
+
+
 def _chain(analysis: Analysis, chain: list[ComparisonResult]) -> str:
     first = chain[0]
     if first.repetitions == 0:
@@ -371,7 +378,9 @@ def _statements(analysis: Analysis) -> Table:
     for result in analysis.statements:
         mark, colour = VERDICT_MARKS[result.verdict]
         numbers = [Text(line, style="dim") for line in statement_numbers(analysis, result)]
-        table.add_row(Text(f"{mark} {result.verdict}", style=colour), Group(Text(result.statement.text), *numbers))
+        why = [Text(line) for line in (reason_against(result),) if line]
+        said = Group(Text(result.statement.text), *numbers, *why)
+        table.add_row(Text(f"{mark} {result.verdict}", style=colour), said)
     return table
 
 
@@ -421,6 +430,7 @@ def summary_record(analysis: Analysis) -> dict[str, object]:
                 "text": one.statement.text,
                 "verdict": one.verdict,
                 "numbers": statement_numbers(analysis, one),
+                "why": one.statement.why,
             }
             for one in analysis.statements
         ],

@@ -23,7 +23,7 @@ from twinnet.report.reference_section import (
     reference_record,
     reference_view,
 )
-from twinnet.report.summary import VERDICT_MARKS, answer_in_words, merged_reasons, statement_numbers
+from twinnet.report.summary import VERDICT_MARKS, answer_in_words, merged_reasons, reason_against, statement_numbers
 from twinnet.report.twin_figures import twin_figures
 from twinnet.report.view import Cell
 from twinnet.report.view import Table as PageTable
@@ -264,6 +264,7 @@ def _statements_view(twin: Twin) -> list[dict[str, Any]]:
         {
             "text": virtual.statement.text,
             "source": virtual.statement.source,
+            "why": next((why for one in (virtual, here) if one is not None and (why := reason_against(one))), ""),
             "sides": [
                 {
                     "clock": clock,

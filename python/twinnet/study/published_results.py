@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from twinnet.stats import Interval, TestResult, t_quantile, t_test_of_means
 from twinnet.study.measured_quantity import SHARE_LESS_ONE, WITH_SIGN
 from twinnet.study.natural_range import clipped, range_of_side
+from twinnet.study.predicate import Term
 from twinnet.study.published_rows import PublishedSides
 from twinnet.study.specification import Published
 from twinnet.study.verdict import evaluate_side
@@ -22,7 +23,9 @@ __all__ = [
     "AS_PUBLISHED",
     "AS_PUBLISHED_SHARE",
     "BOUND_WORDS",
+    "COMPARABLE",
     "DIFFERS",
+    "LEVEL_OF_TESTS",
     "WORDS",
     "PublishedResult",
     "published_result",
@@ -34,11 +37,12 @@ AS_PUBLISHED_SHARE = 0.05
 """A figure that differs by at most this share of the published one is as published."""
 ABOUT_SHARE = 0.1
 """The same of a figure that was published as about so much."""
-_ALPHA = 0.05
+LEVEL_OF_TESTS = 0.05
+"""Where the p-value of a test is above it, both means are comparable."""
 AS_PUBLISHED, DIFFERS, UNTOLD = "as published", "differs", "cannot be told"
-_COMPARABLE, _WITHIN_DEVIATION = "comparable", "within the published deviation"
+COMPARABLE, _WITHIN_DEVIATION = "comparable", "within the published deviation"
 _WITHIN_RANGE, _KEPT, _BROKEN = "within the published range", "bound kept", "bound broken"
-WORDS = (AS_PUBLISHED, _COMPARABLE, _WITHIN_DEVIATION, _WITHIN_RANGE, _KEPT, DIFFERS, _BROKEN, UNTOLD)
+WORDS = (AS_PUBLISHED, COMPARABLE, _WITHIN_DEVIATION, _WITHIN_RANGE, _KEPT, DIFFERS, _BROKEN, UNTOLD)
 """All that can be said of a published figure that was measured here."""
 BOUND_WORDS = {AS_PUBLISHED: _KEPT, DIFFERS: _BROKEN}
 """What is said of a bound instead of what would be said of a value."""
@@ -97,6 +101,9 @@ class PublishedResult:
         The upper end of a published range; else the value.
     ends
         The least and the greatest that the quantity can be.
+    spread
+        The standard deviation here, where one was published: of the values within a run, the mean over runs. NaN where
+        there is none.
     """
 
     published: Published
@@ -108,6 +115,7 @@ class PublishedResult:
     why: str = ""
     top: float = math.nan
     ends: tuple[float, float] = WITH_SIGN
+    spread: float = math.nan
 
     @property
     def is_range(self) -> bool:
@@ -175,8 +183,8 @@ class PublishedResult:
         if found == AS_PUBLISHED:
             return found
         test = self.test
-        if test is not None and test.p_value > _ALPHA:
-            return f"{_COMPARABLE} (p = {test.p_value:.2g})"
+        if test is not None and test.p_value > LEVEL_OF_TESTS:
+            return f"{COMPARABLE} (p = {test.p_value:.2g})"
         if test is None and self.deviation >= 0:
             found = told_apart(self.measured, (self.value, self.value), max(near, self.deviation))
             return _WITHIN_DEVIATION if found == AS_PUBLISHED else found
@@ -201,7 +209,23 @@ def published_result(
             ends = WITH_SIGN if has_sign else SHARE_LESS_ONE
     except LookupError as error:
         return PublishedResult(published, value, deviation, None, 0, unit, str(error.args[0]), top)
-    return PublishedResult(published, value, deviation, interval, count, unit, "", top, ends)
+    return PublishedResult(
+        published, value, deviation, interval, count, unit, "", top, ends, _spread(sides, runs, confidence)
+    )
+
+
+def _spread(sides: PublishedSides, runs: Sequence[RunTables], confidence: float) -> float:
+    """The deviation of the values of which `sides` measures the mean; NaN where it is no mean, or there is none."""
+    if not sides.deviation or len(sides.measured) != 1:
+        return math.nan
+    (term,) = sides.measured
+    if term.aggregate is None or term.aggregate.function != "mean":
+        return math.nan
+    try:
+        side = (Term(abs(term.factor), replace(term.aggregate, function="std")),)
+        return evaluate_side(side, runs, confidence).interval.estimate
+    except LookupError:
+        return math.nan
 
 
 def share_above(first: Interval, second: Interval) -> Interval:

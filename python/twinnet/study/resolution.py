@@ -39,7 +39,7 @@ _UNRESOLVED = ("parameters", "presets")
 _LONG = ("factors", "statements", "published")
 """Sections that take long to check. Where levels change none of the parameters that one names, it stays as it was
 checked."""
-_PROSE = ("title", "question", "answer", "text")
+_PROSE = ("title", "question", "answer", "text", "why")
 """Keys whose text people read."""
 LONGEST_TEXT = 20_000
 LARGEST_BESIDE_BYTES = 4_000_000

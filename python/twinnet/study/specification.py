@@ -176,12 +176,15 @@ class Statement(_Strict):
         Where it was claimed.
     check
         The comparison.
+    why
+        Why it may not hold here; the report shows it where the statement is not supported.
     """
 
     id: Name
     text: str
     source: str = ""
     check: str
+    why: str = ""
 
 
 class Published(_Strict):
@@ -308,6 +311,8 @@ class StudySpecification(_Strict):
         How far both clocks may be apart.
     statements
         Claims with their checks.
+    contradictions
+        Where the publication contradicts itself, each in its own words, for the report.
     published
         Published figures to stand beside those that are measured here.
     reference
@@ -370,6 +375,7 @@ class StudySpecification(_Strict):
     fidelity: FidelityThresholds = FidelityThresholds()
     twin: TwinSettings = TwinSettings()
     statements: list[Statement] = []
+    contradictions: list[str] = []
     published: list[Published] = []
     reference: Reference | None = None
 
