@@ -37,7 +37,7 @@ _WITHOUT_EFFECT_ON_A_RUN = frozenset(
         "order",
         "levels",
     }
-    | {"statements", "trim", "capture"}
+    | {"statements", "contradictions", "trim", "capture"}
     | {"published", "confidence", "factors", "fidelity", "twin", "reference", "claims"}
     # Every entry of traffic carries the one that it uses.
     | {"congestion_control"}
