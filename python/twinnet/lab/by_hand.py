@@ -15,7 +15,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from twinnet.errors import TwinnetError
@@ -52,6 +52,7 @@ _CREDENTIALS = "3i"
 _ATTACHED = "another program"
 
 
+@dataclass
 class Telling:
     """A change that is being made.
 
@@ -71,14 +72,13 @@ class Telling:
         The lab's time after the last of the requests that made it, and their names.
     """
 
-    def __init__(self, door: str) -> None:
-        self.door = door
-        self.what = ""
-        self.is_told = False
-        self.known = ""
-        self.is_kept = True
-        self.at_s = 0.0
-        self.requests: list[str] = []
+    door: str
+    what: str = ""
+    is_told: bool = False
+    known: str = ""
+    is_kept: bool = True
+    at_s: float = 0.0
+    requests: list[str] = field(default_factory=list[str])
 
 
 class ByHand:

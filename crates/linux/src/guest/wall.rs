@@ -210,9 +210,9 @@ mod tests {
         // Where only ancestors may look into a process otherwise (Yama), any may into this one.
         // SAFETY: only a system call is made between fork and exec.
         unsafe {
-            command.arg("60").pre_exec(|| {
-                check(libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY)).map(drop).or(Ok(()))
-            });
+            command
+                .arg("60")
+                .pre_exec(|| check(libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY)).map(drop).or(Ok(())));
         }
         let mut outside = command.spawn().expect("a process");
         let process = outside.id() as i32;
