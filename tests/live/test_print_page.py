@@ -30,8 +30,9 @@ def test_what_is_printed_has_the_picture_and_no_buttons(browser: Browser) -> Non
         page.keyboard.press("Enter")
         page.wait_for_selector("#ports tr")
         page.emulate_media(media="print", color_scheme="dark")
+        # A table of ports is left out at a moment at which none of them carries anything, as on a busy machine.
         for shown in ("#picture", "#rate", "#verdict", "#ports"):
-            assert page.is_visible(shown), shown
+            expect(page.locator(shown)).to_be_visible()
         for hidden in ("#print", "#save-data", "#times", "#find", "#follow", "#change", "#acts", "#traffic"):
             assert page.is_hidden(hidden), hidden
         expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
