@@ -156,6 +156,20 @@ def test_which_machine_it_is_and_where_does_not_matter(tmp_path: Path) -> None:
     assert told("unshare", "--map-root-user", "--mount", "sh", "-c", f'{mounts} exec "$@"', "sh", program=PLACE) == here
 
 
+def test_a_name_from_outside_is_refused_at_once_and_no_frame_asks_for_it() -> None:
+    net = tn.Network()
+    net.link(net.host("h1"), net.host("h2"), rate="10 Mbit", delay="10 ms")
+    with net.simulate(hosts="programs") as lab:
+        lab.run_until("5 s")
+        before = [row["counters"]["frames"] for row in lab.ports()]
+        for database in ("hosts", "ahosts", "ahostsv4", "ahostsv6"):
+            begin_s = lab.now()
+            assert lab["h1"].run(f"getent {database} example.org").returncode == 2
+            assert lab.now() - begin_s < 1e-3, database
+        assert lab["h1"].run("getent ahostsv4 h2", check=True).stdout.split()[0] == "10.0.0.2"
+        assert [row["counters"]["frames"] for row in lab.ports()] == before
+
+
 def test_all_machines_have_the_same_processor_for_programs() -> None:
     loader = Path("/lib64/ld-linux-x86-64.so.2")
     net = tn.Network()
