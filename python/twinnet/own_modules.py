@@ -1,16 +1,19 @@
-"""Modules of the user's own that are named as ``module:name``, also those in the current folder: found, or loaded."""
+"""Modules of the user's own that are named as ``module:name``, also those in the current folder: found, or loaded. And
+the names that installed packages give to what they bring."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import EntryPoints, entry_points
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["found_module", "load_own"]
+__all__ = ["brought_by_packages", "found_module", "load_own"]
 
 
 def found_module(name: str, also_here: bool = False) -> ModuleSpec | None:
@@ -51,6 +54,19 @@ def _found(name: str, search: Sequence[str] | None, also_here: bool) -> ModuleSp
         if spec is not None:
             return spec
     return None
+
+
+def brought_by_packages(group: str) -> EntryPoints:
+    """Return the entry points that the installed packages have in `group`. No package is run.
+
+    They are read once for each group and ``sys.path``, for that is a file of each package.
+    """
+    return _entry_points(tuple(sys.path), group)
+
+
+@lru_cache
+def _entry_points(_search: tuple[str, ...], group: str) -> EntryPoints:
+    return entry_points(group=group)
 
 
 def load_own(place: str) -> Any:

@@ -3,12 +3,15 @@ studies."""
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 import twinnet as tn
 from click.testing import CliRunner
 from study_networks import one_switch
+from twinnet import own_modules
 from twinnet.cli import run as command_line
 from twinnet.cli.abw_command import abw
 from twinnet.study.named_code import named_code, own_disciplines, own_name
@@ -147,3 +150,17 @@ def test_a_switch_of_its_own_kind_is_no_code_of_yours() -> None:
     switches = [one for model in specification.networks.values() for one in model.switches.values() if one is not None]
     assert "own" in {one.kind for one in switches}
     assert own_disciplines(specification) == []
+
+
+def test_packages_are_read_once_for_a_study_that_names_many_policies(monkeypatch):
+    read = []
+
+    def counted(group):
+        read.append((group, *sys.path))
+        return entry_points(group=group)
+
+    monkeypatch.setattr(own_modules, "entry_points", counted)
+    monkeypatch.syspath_prepend("/nowhere")
+    assert load_study("qos-policies").checks()
+    assert "twinnet.policies" in {group for group, *_ in read}
+    assert len(read) == len(set(read)) < 5

@@ -6,11 +6,10 @@ import copy
 import inspect
 import re
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any, cast
 
 from twinnet.errors import BadPolicy, TwinnetError, did_you_mean
-from twinnet.own_modules import load_own
+from twinnet.own_modules import brought_by_packages, load_own
 from twinnet.policies.policy import FunctionPolicy, Policy, PolicyFunction
 
 __all__ = ["ENTRY_POINTS", "built_in_policies", "find_policy", "known_policies"]
@@ -44,7 +43,7 @@ def built_in_policies() -> dict[str, type[Policy]]:
 
 def known_policies() -> dict[str, str]:
     """Return where each policy is that has a name: the built-in ones, and those of entry points."""
-    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    offered = {point.name: point.value for point in brought_by_packages(ENTRY_POINTS)}
     return {name: f"twinnet.policies.{home}" for name, home in _HOMES.items()} | {
         name: value for name, value in offered.items() if name not in _HOMES
     }

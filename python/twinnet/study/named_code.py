@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Any, cast
 
 from pydantic import BaseModel
 
+from twinnet.own_modules import brought_by_packages
 from twinnet.study.own_source import OWN_NAME
 from twinnet.study.quantities import QUANTITIES
 from twinnet.traffic.bandwidth import METHODS
@@ -43,12 +41,7 @@ _BUILT_IN = {"congestion control": MODELLED, "estimator": METHODS, "metric": tup
 def named_code(what: str) -> dict[str, str]:
     """Return the names that installed packages give to a `what`, one of :data:`GROUPS`, with the ``module:name`` of
     each. No package is run."""
-    return _named_code(what, tuple(sys.path))
-
-
-@lru_cache
-def _named_code(what: str, _search: tuple[str, ...]) -> dict[str, str]:
-    found = {point.name: point.value for point in entry_points(group=GROUPS[what])}
+    found = {point.name: point.value for point in brought_by_packages(GROUPS[what])}
     return {name: value for name, value in found.items() if name not in _BUILT_IN.get(what, ())}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from pathlib import Path
 
-from twinnet.own_modules import found_module
+from twinnet.own_modules import brought_by_packages, found_module
 
 __all__ = ["ENTRY_POINTS", "STUDIES_FOLDER", "brought_studies", "built_in_studies", "named_studies"]
 
@@ -26,7 +25,7 @@ def brought_studies() -> dict[str, Path]:
     The package of a study is found, and not run.
     """
     found: dict[str, Path] = {}
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in brought_by_packages(ENTRY_POINTS):
         package = found_module(point.module)
         for folder in (package.submodule_search_locations or ()) if package is not None else ():
             if (Path(folder) / "study.yaml").is_file():
