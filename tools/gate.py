@@ -38,6 +38,15 @@ TIMES_ALONE = 2
 LAST_LINES = 40
 MOST_FAILURES = 30
 CANNOT_BE_HAD, TOO_SLOW_HERE = 3, 124
+QUICKER_BUILD = {
+    # Nothing is built a second time here.
+    "CARGO_INCREMENTAL": "0",
+    # Nothing is measured, and nobody looks for lines in a debugger: a fifth less to compile.
+    "CARGO_PROFILE_RELEASE_LTO": "off",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+    "CARGO_PROFILE_RELEASE_DEBUG": "0",
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -261,8 +270,7 @@ def failures_of_cargo(text: str) -> dict[str, str]:
 
 def main() -> int:
     """Run the gate; return its exit status."""
-    # Nothing is built a second time here.
-    os.environ["CARGO_INCREMENTAL"] = "0"
+    os.environ |= QUICKER_BUILD
     gate = Gate()
     gate.make(Step("packages", ("tools/install_peers.sh",), goes_without=frozenset((1, TOO_SLOW_HERE))))
     or_without = frozenset((CANNOT_BE_HAD, TOO_SLOW_HERE))

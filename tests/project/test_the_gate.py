@@ -198,7 +198,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[i
     monkeypatch.setattr(gate, "PYTHON", folder / ".venv/bin/python")
     monkeypatch.setattr(gate, "FAUCET", folder / "target/faucet/bin/faucet")
     monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
-    for name in ("CARGO_INCREMENTAL", "TWINNET_FAUCET", "PYTHONPATH", "TWINNET_LACKS", "PYTEST_ADDOPTS"):
+    for name in (*gate.QUICKER_BUILD, "TWINNET_FAUCET", "PYTHONPATH", "TWINNET_LACKS", "PYTEST_ADDOPTS"):
         # What it sets goes when the test ends.
         monkeypatch.setenv(name, "")
 
