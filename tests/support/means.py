@@ -137,6 +137,9 @@ MEANS: dict[str, Means] = {
         _programs("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"),
     ),
     "os-ken": Means(r"os-ken is not installed", lambda: importlib.util.find_spec("os_ken") is not None),
+    "os-ken-apps": Means(
+        r"os-ken's own applications are not installed", lambda: bool(os.environ.get("TWINNET_OS_KEN_APPS"))
+    ),
     "gymnasium": Means(r"gymnasium( is)? not installed", lambda: importlib.util.find_spec("gymnasium") is not None),
     "faucet": Means(
         r"Faucet is not installed", lambda: bool(os.environ.get("TWINNET_FAUCET") or shutil.which("faucet"))
