@@ -20,6 +20,7 @@ from mininet_scripts import run_script
 PYTHON = os.environ.get("TWINNET_OS_KEN_APPS")
 MANAGER = Path(__file__).parents[1] / "support" / "controllers" / "os_ken_apps.py"
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor"),
     pytest.mark.skipif(PYTHON is None, reason="os-ken's own applications are not installed: see the top of this file"),
     pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),

@@ -165,6 +165,7 @@ MEANS: dict[str, Means] = {
     ),
     "frr": Means(r"FRR is not installed", lambda: Path("/usr/lib/frr/zebra").exists()),
     "vi": Means(r"\bvi is not installed", _programs("vi")),
+    "killall": Means(r"killall is not installed", _programs("killall")),
     "top": Means(r"\btop is not installed", _programs("top")),
     "iproute2": Means(r"\b(ip|tc|unshare|nsenter) is not installed", _programs("ip", "tc", "unshare", "nsenter")),
     "build-tools": Means(
