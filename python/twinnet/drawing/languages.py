@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["dot_of", "mermaid_of"]
 
 _DOT_SHAPES = {"host": "box", "switch": "box3d", "router": "ellipse", "interface": "cds", "tunnel": "cds"}
+_DOT_ENDS = ("taillabel", "headlabel")
 _MERMAID_SHAPES = {
     "host": ("[", "]"),
     "switch": ("[[", "]]"),
@@ -29,6 +30,7 @@ def dot_of(picture: Picture) -> str:
         lines.append(f"  {_quoted(node.name)} [shape={_DOT_SHAPES[node.kind]}, label={_quoted(label)}];")
     for link in picture.links:
         settings = [f"label={_quoted(link.label)}"] if link.label else []
+        settings += [f"{end}={_quoted(text)}" for end, text in zip(_DOT_ENDS, link.ends, strict=True) if text]
         settings += [] if link.up else ["style=dashed"]
         tail = f" [{', '.join(settings)}]" if settings else ""
         lines.append(f"  {_quoted(link.a)} -- {_quoted(link.b)}{tail};")

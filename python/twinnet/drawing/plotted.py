@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.drawing.ends import Box, ends_of
 from twinnet.drawing.labels import hangs, label_lines, label_side, slant
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _ALIGNED = {"above": "center", "left": "right", "right": "left"}
 _BESIDE = {"above": 0.0, "left": -1.0, "right": 1.0}
 # Of a cell: between a line and its label, and half the height of a line of a label.
 _CLEAR, _HALF_LINE = 0.08, 0.09
+_CELL, _LETTER = 84.0, 0.06
 
 
 def plot(picture: Picture, axes: Any = None) -> Any:
@@ -33,6 +35,7 @@ def plot(picture: Picture, axes: Any = None) -> Any:
         _, axes = pyplot.subplots(figsize=_size(picture), layout="constrained")
     places = {node.name: node.place for node in picture.nodes}
     middle = (min(x for x, _ in places.values()) + max(x for x, _ in places.values())) / 2
+    taken: list[Box] = []
     for link in picture.links:
         (x1, y1), (x2, y2) = places[link.a], places[link.b]
         axes.plot([x1, x2], [y1, y2], color="#8a94a1", linewidth=1.2, linestyle="-" if link.up else "--", zorder=1)
@@ -44,6 +47,8 @@ def plot(picture: Picture, axes: Any = None) -> Any:
             x, y = (x1 + x2) / 2 + _BESIDE[side] * clear, (y1 + y2) / 2 - (0.06 if side == "above" else 0)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
             axes.text(x, y, "\n".join(lines), fontsize=7, bbox=box, parse_math=False, **place)
+            wide, high = _LETTER * max(map(len, lines)) / 2, _HALF_LINE * len(lines)
+            taken.append(_box(x + _BESIDE[side] * wide, y - (high if side == "above" else 0), wide, high))
     for node in picture.nodes:
         x, y = node.place
         colour = "white" if node.kind in ("switch", "router") else "#1c1f23"
@@ -64,12 +69,29 @@ def plot(picture: Picture, axes: Any = None) -> Any:
                 zorder=3,
                 parse_math=False,
             )
+            high = -0.28 if above else 0.32
+            taken.append(_box(x, y + high, _LETTER * len(node.note) / 2, 0.06))
+    _draw_ends(picture, axes, taken, middle)
     xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.5)
     axes.set_aspect("equal")
     axes.set_axis_off()
     return axes
+
+
+def _draw_ends(picture: Picture, axes: Any, taken: list[Box], middle: float) -> None:
+    """Write at the ends of links what stands there; a cell is as many units of a text as in SVG."""
+    places = {node.name: (node.place[0] * _CELL, node.place[1] * _CELL) for node in picture.nodes}
+    nodes = {node.name: _box(*node.place, max(0.29, 0.045 * len(node.name) + 0.07), 0.17) for node in picture.nodes}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
+    style = {"fontsize": 5.5, "ha": "center", "va": "center", "color": "#5a6370", "bbox": box, "zorder": 2}
+    for text, x, y in ends_of(picture.links, places, nodes, taken, middle * _CELL):
+        axes.text(x / _CELL, y / _CELL, text, parse_math=False, **style)
+
+
+def _box(x: float, y: float, half_width: float, half_height: float) -> Box:
+    return Box(x * _CELL, y * _CELL, half_width * _CELL, half_height * _CELL)
 
 
 def _size(picture: Picture) -> tuple[float, float]:

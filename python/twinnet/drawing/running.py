@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinnet.drawing.picture import MOST_NODES, Line, Picture, arranged, line_in_words
+from twinnet.drawing.picture import MOST_NODES, Line, Picture, arranged, end_in_words, line_in_words, queue_in_words
 from twinnet.drawing.placing import Place
 
 __all__ = ["picture_of_running"]
@@ -57,8 +57,9 @@ def _note(node: Row) -> str:
 
 def _line(nodes: Mapping[str, Row], built: Row, now: Row) -> Line:
     ends = (built["a"], built["b"])
-    ports = (nodes[end["node"]]["ports"][end["port"]] for end in ends)
-    queues = {str(port["name"]): str(port["queue"]["kind"]) if port.get("queue") else "" for port in ports}
+    ports = [nodes[end["node"]]["ports"][end["port"]] for end in ends]
+    queues = {str(port["name"]): queue_in_words(port.get("queue")) for port in ports}
     there, back = now["ab"], now["ba"]
     settings = line_in_words(there["config"], back["config"], queues)
-    return Line(ends[0]["node"], ends[1]["node"], settings, bool(there["up"] and back["up"]))
+    a, b = (end_in_words(_kind(nodes[end["node"]]) == "router", port) for end, port in zip(ends, ports, strict=True))
+    return Line(ends[0]["node"], ends[1]["node"], settings, bool(there["up"] and back["up"]), (a, b))
