@@ -217,6 +217,35 @@ def test_ends_of_links_are_told_in_all_forms_and_all_of_a_node_or_none(tmp_path:
     assert running.links[5].label == picture.links[5].label == "10 Mbit/s, fifo queue of 30 kB"
 
 
+def test_controllers_stand_above_the_network_with_a_line_to_each_of_their_switches() -> None:
+    net = templates.linear(3)
+    net.controller(tn.control.LearningSwitch)
+    net.node("s3").controllers = ("tcp:10.0.0.9:6653",)
+    picture = net.draw()
+    assert [(one.name, one.note, one.switches) for one in picture.controllers] == [
+        ("LearningSwitch", "controller", ("s1", "s2")),
+        ("controller", "tcp:10.0.0.9:6653", ("s3",)),
+    ]
+    root = ElementTree.fromstring(picture.svg())
+    rects = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "controller"]
+    switches = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "switch"]
+    assert max(float(one.get("y", "")) + 26 for one in rects) < min(float(one.get("y", "")) for one in switches)
+    _, top, _, _ = map(float, root.get("viewBox", "").split())
+    assert all(top < box[3] for box in rooms(root, "note"))
+    assert [one.get("class") for one in root.iter(f"{SVG}line")].count("control") == 3
+    assert {"LearningSwitch", "tcp:10.0.0.9:6653"} <= {text.get_text() for text in picture.plot().texts}
+    assert '"controller 0" -- "s2" [style=dotted];' in picture.dot()
+    assert "controller_1 -.- n_s3" in picture.mermaid()
+    many = templates.from_text("fat-tree:4")
+    many.controller("tcp:127.0.0.1:6653")
+    [one] = many.draw().controllers
+    assert (one.note, one.switches) == ("tcp:127.0.0.1:6653 of 20 switches", ())
+    net.node("s3").controllers = ()
+    with net.simulate() as lab:
+        running = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
+    assert [one.switches for one in running.controllers] == [("s1", "s2", "s3")]
+
+
 def test_a_running_lab_shows_itself_in_a_notebook() -> None:
     with tn.templates.single(2, rate="10 Mbit").simulate() as lab:
         lab.run_until("1.5 s")

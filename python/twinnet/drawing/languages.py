@@ -34,6 +34,12 @@ def dot_of(picture: Picture) -> str:
         settings += [] if link.up else ["style=dashed"]
         tail = f" [{', '.join(settings)}]" if settings else ""
         lines.append(f"  {_quoted(link.a)} -- {_quoted(link.b)}{tail};")
+    for number, controller in enumerate(picture.controllers):
+        label = _quoted(f"{controller.name}\n{controller.note}")
+        # No node's name has a blank.
+        name = _quoted(f"controller {number}")
+        lines.append(f"  {name} [shape=note, label={label}];")
+        lines += [f"  {name} -- {_quoted(switch)} [style=dotted];" for switch in controller.switches]
     return "\n".join([*lines, "}", ""])
 
 
@@ -52,6 +58,9 @@ def mermaid_of(picture: Picture) -> str:
         line = "---" if link.up else "-.-"
         label = f'|"{_text(link.label)}"|' if link.label else ""
         lines.append(f"  {_word(link.a)} {line}{label} {_word(link.b)}")
+    for number, controller in enumerate(picture.controllers):
+        lines.append(f'  controller_{number}{{{{"{_text(f"{controller.name}, {controller.note}")}"}}}}')
+        lines += [f"  controller_{number} -.- {_word(switch)}" for switch in controller.switches]
     return "\n".join([*lines, ""])
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "FORMATS",
     "MOST_LIVE_NODES",
     "MOST_NODES",
+    "DrawnController",
     "DrawnLink",
     "DrawnNode",
     "Line",
@@ -41,6 +42,9 @@ MOST_NODES = 500
 MOST_LIVE_NODES = 2_000
 """The most nodes of a page in the browser, where the reader looks closer."""
 _MOST_LABELS = 40
+_MOST_LED = 12
+"""Of a controller with more switches no lines are drawn."""
+_ABOVE, _APART = 1.1, 1.6
 _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid"}
 
 
@@ -68,6 +72,17 @@ class DrawnLink:
 
 
 @dataclass(frozen=True)
+class DrawnController:
+    """A controller above the network: its name and its note, its place in cells, and the switches that lines lead to,
+    none where they would be too many to follow."""
+
+    name: str
+    note: str
+    place: Place
+    switches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Line:
     """A link that is to be drawn: its ends, its settings in words (empty where there are none), whether it is up, and
     what is to be said at its ends."""
@@ -89,12 +104,15 @@ class Picture:
         What the network consists of, in words.
     common
         What most links have in common, such as ``1 Gbit/s``; empty when nothing is.
+    controllers
+        The controllers of its switches.
     """
 
     title: str
     nodes: tuple[DrawnNode, ...]
     links: tuple[DrawnLink, ...]
     common: str
+    controllers: tuple[DrawnController, ...] = ()
 
     @property
     def caption(self) -> str:
@@ -170,7 +188,13 @@ def picture_of(network: Network, most: int = MOST_NODES, chosen: Mapping[str, Pl
         Line(link.a.node, link.b.node, _words_beside(link), link.up, (_end(network, link.a), _end(network, link.b)))
         for link in network.links
     ]
-    return arranged(nodes, links, most, chosen)
+    choice = network.controller_choice
+    usual: tuple[str, ...] = ()
+    if choice is not None:
+        program = f"a program in {choice.host}" if choice.host else "a program"
+        usual = (choice.target if choice.run is None else program,)
+    switches = {node.name: node.controllers or usual for node in network.switches}
+    return arranged(nodes, links, most, chosen, switches)
 
 
 def arranged(
@@ -178,9 +202,10 @@ def arranged(
     lines: Sequence[Line],
     most: int = MOST_NODES,
     chosen: Mapping[str, Place] | None = None,
+    controllers: Mapping[str, Sequence[str]] | None = None,
 ) -> Picture:
     """Return the picture of nodes, by name with kind and note, and of the lines between them; nodes in `chosen` stand
-    there, others where the shape of the network puts them."""
+    there, others where the shape of the network puts them. `controllers` are the targets of each switch."""
     if not 1 <= len(parts) <= most:
         raise BadValue(
             f"a network of {len(parts)} nodes cannot be drawn; allowed are 1 to {most}",
@@ -203,7 +228,26 @@ def arranged(
     drawn = zip(lines, labels, strict=True)
     links = tuple(DrawnLink(line.a, line.b, label, line.up, line.ends) for line, label in drawn)
     title = summary_of_kinds([kind for kind, _ in parts.values()], len(lines))
-    return Picture(title, nodes, links, common)
+    return Picture(title, nodes, links, common, _controllers(controllers or {}, places))
+
+
+def _controllers(targets: Mapping[str, Sequence[str]], places: Mapping[str, Place]) -> tuple[DrawnController, ...]:
+    """The controllers above the network, each over the middle of its switches where there is room."""
+    led: dict[str, list[str]] = {}
+    for switch, given in targets.items():
+        for target in given:
+            led.setdefault(target, []).append(switch)
+    middles = {one: sum(places[switch][0] for switch in switches) / len(switches) for one, switches in led.items()}
+    top = min((y for _, y in places.values()), default=0.0) - _ABOVE
+    found: list[DrawnController] = []
+    for target in sorted(led, key=middles.__getitem__):
+        x = max([middles[target], *(one.place[0] + _APART for one in found)])
+        kind, _, name = target.partition(":")
+        name, note = (name, "controller") if kind == "app" else ("controller", target)
+        many = len(led[target]) > _MOST_LED
+        note += f" of {len(led[target])} switches" if many else ""
+        found.append(DrawnController(name, note, (x, top), () if many else tuple(led[target])))
+    return tuple(found)
 
 
 def _note(node: Node) -> str:

@@ -19,6 +19,7 @@ _BOXES = {
     "router": {"facecolor": "#8a4b08", "edgecolor": "#8a4b08", "boxstyle": "round,pad=0.4,rounding_size=0.9"},
     "host": {"facecolor": "#e8f1fa", "edgecolor": "#0b5cad", "boxstyle": "round,pad=0.35"},
 }
+_CONTROLLER = {"facecolor": "white", "edgecolor": "#1c1f23", "boxstyle": "square,pad=0.35"}
 _OTHER = {"facecolor": "white", "edgecolor": "#5a6370", "boxstyle": "round,pad=0.35", "linestyle": "--"}
 _ALIGNED = {"above": "center", "left": "right", "right": "left"}
 _BESIDE = {"above": 0.0, "left": -1.0, "right": 1.0}
@@ -72,7 +73,14 @@ def plot(picture: Picture, axes: Any = None) -> Any:
             high = -0.28 if above else 0.32
             taken.append(_box(x, y + high, _LETTER * len(node.note) / 2, 0.06))
     _draw_ends(picture, axes, taken, middle)
-    xs, ys = ([place[axis] for place in places.values()] for axis in (0, 1))
+    for one in picture.controllers:
+        x, y = one.place
+        for end in (places[switch] for switch in one.switches):
+            axes.plot([x, end[0]], [y, end[1]], color="#5a6370", linewidth=0.8, linestyle=":", zorder=0)
+        style = {"ha": "center", "va": "center", "zorder": 3, "parse_math": False}
+        axes.text(x, y, one.name, fontsize=8, color="#1c1f23", bbox=_CONTROLLER, **style)
+        axes.text(x, y - 0.28, one.note, fontsize=6, color="#5a6370", **style)
+    xs, ys = _reach(picture)
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
     axes.set_ylim(max(ys) + 0.6, min(ys) - 0.5)
     axes.set_aspect("equal")
@@ -94,8 +102,14 @@ def _box(x: float, y: float, half_width: float, half_height: float) -> Box:
     return Box(x * _CELL, y * _CELL, half_width * _CELL, half_height * _CELL)
 
 
+def _reach(picture: Picture) -> tuple[list[float], list[float]]:
+    """The places of all that is drawn, in both directions."""
+    places = [one.place for one in (*picture.nodes, *picture.controllers)]
+    return [x for x, _ in places], [y for _, y in places]
+
+
 def _size(picture: Picture) -> tuple[float, float]:
-    xs, ys = ([node.place[axis] for node in picture.nodes] for axis in (0, 1))
+    xs, ys = _reach(picture)
     return min(40.0, 0.75 * (max(xs) - min(xs)) + 1.4), min(40.0, 0.75 * (max(ys) - min(ys)) + 1.2)
 
 

@@ -39,7 +39,9 @@ def picture_of_running(
         It has so many nodes that they could not be told apart.
     """
     parts = {name: (_kind(node), _note(node)) for name, node in nodes.items()}
-    return arranged(parts, [_line(nodes, *link) for link in zip(built, now, strict=True)], most, chosen)
+    lines = [_line(nodes, *link) for link in zip(built, now, strict=True)]
+    controllers = {name: node.get("controllers") or () for name, node in nodes.items()}
+    return arranged(parts, lines, most, chosen, controllers)
 
 
 def _kind(node: Row) -> str:

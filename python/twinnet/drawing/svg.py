@@ -58,6 +58,12 @@ def svg_of(picture: Picture) -> str:
         shown = {"name": node.name, "kind": node.kind, "note": node.note, "width": round(wide, 1)}
         shown["ends"] = _all_ends(node.name, picture)
         nodes.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": note_y})
+    controllers: list[dict[str, Any]] = []
+    for one in picture.controllers:
+        (x, y), wide = at(one.place), max(_SWITCH_WIDTH, len(one.name) * _NAME_CHARACTER + 12)
+        ends = [dict(zip(("x", "y"), places[switch], strict=True)) for switch in one.switches]
+        shown = {"name": one.name, "kind": "controller", "note": one.note, "width": round(wide, 1), "switches": ends}
+        controllers.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": y - 19})
     left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
     lowest = max(y for _, y in places.values())
     middle = (right / 2, (min(y for _, y in places.values()) + lowest) / 2)
@@ -70,13 +76,18 @@ def svg_of(picture: Picture) -> str:
         links.append({"x1": x1, "y1": y1, "x2": x2, "y2": y2, "label": label, "up": link.up})
     boxes = {node["name"]: Box(node["x"], node["y"], node["width"] / 2, _HALF_HEIGHT) for node in nodes}
     taken = [_room(link["label"]) for link in links if link["label"]] + [_room_of_note(one) for one in nodes]
+    for one in controllers:
+        reach = max(one["width"], len(one["note"]) * _CHARACTER) / 2 + 4
+        left, right = min(left, one["x"] - reach), max(right, one["x"] + reach)
     found = ends_of(picture.links, places, boxes, taken, middle[0])
     ends = [(text, round(x, 1), round(y + 3, 1)) for text, x, y in found]
     left = min([left, *(x - len(text) * _CHARACTER / 2 for text, x, _ in ends)])
     right = max([right, *(x + len(text) * _CHARACTER / 2 for text, x, _ in ends)])
-    height = round(lowest + _MARGIN_Y, 1)
-    box = {"left": round(left, 1), "width": round(right - left, 1), "height": height}
-    return _template().render(title=picture.caption, nodes=nodes, links=links, ends=ends, **box)
+    top = min([0.0, *(one["y"] - _MARGIN_Y for one in controllers)])
+    box = {"left": round(left, 1), "top": top, "width": round(right - left, 1), "height": lowest + _MARGIN_Y - top}
+    box["height"] = round(box["height"], 1)
+    drawn = {"nodes": nodes, "links": links, "ends": ends, "controllers": controllers}
+    return _template().render(title=picture.caption, **drawn, **box)
 
 
 def _all_ends(name: str, picture: Picture) -> str:

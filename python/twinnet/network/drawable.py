@@ -22,7 +22,7 @@ class Drawable:
 
     def draw(self, path: str | Path | None = None) -> Picture:
         """Return the picture of the network, and write it to `path` when one is given. At the ends of links stand the
-        port numbers of switches and the addresses of routers, where they have room.
+        port numbers of switches and the addresses of routers, where they have room. Controllers stand above.
 
         Parameters
         ----------
