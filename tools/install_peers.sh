@@ -7,7 +7,7 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 peers="iperf iperf3 wget apache2-utils iputils-ping iproute2 tshark ethtool openvswitch-switch ffmpeg vlc-bin vlc-plugin-base
-    openssl openssh-client openssh-server frr vim-tiny procps util-linux python3-venv chromium
+    openssl openssh-client openssh-server frr vim-tiny procps psmisc util-linux python3-venv chromium
     gcc libc6-dev make flex bison bc patch xz-utils"
 missing=
 for peer in $peers; do

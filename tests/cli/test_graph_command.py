@@ -25,12 +25,13 @@ def test_a_running_lab_is_drawn_as_it_is_now(capsys: pytest.CaptureFixture[str])
     net.links[0].a.queue = tn.qos.Codel()
     with net.emulate() as lab:
         assert shown(lab.name)["caption"] == (
-            "2 hosts, 1 switch and 2 links. Links: 10 Mbit/s delay 1 ms, codel queue at h1-eth0; others as written."
+            "2 hosts, 1 switch and 2 links. Links: 10 Mbit/s delay 1 ms, codel queue of 1000 frames at h1-eth0; "
+            "others as written."
         )
         lab.link("h2", "s1").set(rate="5 Mbit")
         lab.link("h1", "s1").set(up=False)
         picture = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
-        assert picture.common == "10 Mbit/s delay 1 ms, codel queue at h1-eth0"
+        assert picture.common == "10 Mbit/s delay 1 ms, codel queue of 1000 frames at h1-eth0"
         assert [link.up for link in picture.links] == [False, True]
         assert [link.label for link in picture.links] == ["", "5 Mbit/s delay 1 ms"]
         assert [node.note for node in picture.nodes] == ["", "10.0.0.1/8", "10.0.0.2/8"]

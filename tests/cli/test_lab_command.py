@@ -101,6 +101,13 @@ def test_a_lab_with_its_controller_says_nothing_of_it() -> None:
 
 
 @needs_a_lab
+def test_pings_between_all_hosts_go_on_when_one_is_unplugged() -> None:
+    done = called("lab", "single:3", "-c", "h2 ip link set h2-eth0 down", "-c", "pingall")
+    assert "h1 -> X h3\nh2 -> X X\nh3 -> h1 X\n*** Results: 67% dropped (2/6 received)\n" in done.stdout
+    assert done.returncode == 1
+
+
+@needs_a_lab
 def test_a_controller_program_that_ends_is_an_error_at_once() -> None:
     net = tn.templates.single(2)
     net.controller(run=[sys.executable, "-c", "import sys; sys.exit('no module osken')", "{port}"])

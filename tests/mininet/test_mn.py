@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from labs_here import can_run_labs
-from mininet_scripts import twinnet
+from mininet_scripts import run_script, twinnet
 
 pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 
@@ -70,6 +70,54 @@ def test_the_prompt_reads_commands_to_the_end_of_its_input(tmp_path: Path) -> No
         assert expected in said, expected
     assert "from px\n" in done.stdout
     assert "s1-eth1\ns1-eth2\n" in done.stdout
+
+
+def test_lines_before_and_after_tests_are_done_before_the_switches_start_and_while_they_run(tmp_path: Path) -> None:
+    (tmp_path / "before").write_text("sh echo before: $(ovs-vsctl list-br)\nh1 A=kept; echo it is there\n")
+    (tmp_path / "after").write_text("sh echo after: $(ovs-vsctl list-br)\nh1 echo $A\n")
+    options = ("--switch", "ovsbr", "--controller", "none", "--pre", "before", "--post", "after")
+    done = twinnet("mn", *options, "--test", "pingpair", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "before:\nafter: s1\n"), done.stderr
+    places = [done.stderr.index(one) for one in ("it is there\n", "*** Starting 1 switches", "*** Results:", "kept\n")]
+    assert places == sorted(places), done.stderr
+
+
+def test_the_network_waits_for_its_switches_where_it_is_to() -> None:
+    waiting = "*** Waiting for switches to connect\ns1 s2 \n"
+    for options, waits in ((("--wait",), True), ((), False)):
+        done = twinnet("mn", *options, "--topo", "linear,2", "--test", "none")
+        assert (done.returncode, waiting in done.stderr) == (0, waits), done.stderr
+        assert ("Waiting" in done.stderr) == waits
+
+
+def test_connections_of_nodes_are_printed_byte_for_byte(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.log import setLogLevel
+        from mininet.net import Mininet
+        from mininet.topo import LinearTopo
+        from mininet.util import dumpNodeConnections, dumpNetConnections, dumpPorts
+        net = Mininet(topo=LinearTopo(2))
+        alone = net.addHost("alone")
+        setLogLevel("output")
+        dumpNodeConnections(net.hosts)
+        dumpNetConnections(net)
+        dumpPorts(net.switches)
+        setLogLevel("warning")
+        """,
+    )
+    hosts = "h1 h1-eth0:s1-eth1\nh2 h2-eth0:s2-eth1\nalone\n"
+    switches = "s1 lo:  s1-eth1:h1-eth0 s1-eth2:s2-eth2\ns2 lo:  s2-eth1:h2-eth0 s2-eth2:s1-eth2\n"
+    ports = "s1 lo:0 s1-eth1:1 s1-eth2:2 \ns2 lo:0 s2-eth1:1 s2-eth2:2 \n"
+    assert (done.stdout, done.stderr) == ("", f"{hosts}c0\n{switches}{hosts}{ports}")
+
+
+def test_pings_between_all_hosts_go_on_when_one_is_unplugged() -> None:
+    lines = "h2 ip link set h2-eth0 down\npingall 0.5\nh2 ip link set h2-eth0 up\npingall\n"
+    done = twinnet("mn", "--switch", "ovsbr", "--controller", "none", "--topo", "single,3", given=lines)
+    assert "h1 -> X h3 \nh2 -> X X \nh3 -> h1 X \n*** Results: 66% dropped (2/6 received)\n" in done.stderr
+    assert "*** Results: 0% dropped (6/6 received)\n" in done.stderr
 
 
 def test_custom_files_add_topologies_and_tests(tmp_path: Path) -> None:

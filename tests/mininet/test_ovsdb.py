@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import socket
 import subprocess
@@ -241,6 +242,40 @@ def test_queues_and_mirrors_of_the_real_tool_are_those_of_ours(clients: Clients)
     assert (clients.plan().mirrors, clients.fabric.queues) == ([], {})
     clients.vsctl("--all destroy qos -- --all destroy queue")
     assert clients.switches.run(["list", "qos"]) == ""
+
+
+@real_tool
+def test_queues_are_listed_as_the_real_tool_lists_them(clients: Clients) -> None:
+    line = (
+        "-- set port s1-eth1 qos=@q -- --id=@q create qos type=linux-htb other-config:max-rate=10000000 queues:1=@a "
+        "queues:12=@b -- --id=@a create queue other-config:max-rate=3000000 other-config:min-rate=1000 "
+        "-- --id=@b create queue dscp=8 external-ids:who=me external-ids:where='a b'"
+    )
+    clients.switches.run(shlex.split(line))
+    clients.followed.pull()
+    for table in ("qos", "queue"):
+        ours, real = (sorted(run.split("\n\n")) for run in (
+            clients.switches.run(["list", table]).rstrip(), clients.vsctl(f"list {table}").rstrip()
+        ))  # fmt: skip
+        assert ours == real
+        row = ours[0].split()[2]
+        for column in ("other_config", "queues" if table == "qos" else "dscp", "external_ids"):
+            assert clients.switches.run(["get", table, row, column]) == clients.vsctl(f"get {table} {row} {column}")
+    qos = clients.vsctl("get port s1-eth1 qos").strip()
+    for columns in ("other_config:max-rate", "queues:12", "queues:1 type"):
+        words = ["get", "qos", qos, *columns.split()]
+        assert clients.switches.run(words) == clients.vsctl(" ".join(words))
+
+
+@real_tool
+def test_queues_of_a_client_leave_the_switch_with_its_controllers(clients: Clients) -> None:
+    clients.followed.pull()
+    built: list[bool] = []
+    clients.fabric.topology_changed = lambda: built.append(True)  # type: ignore[method-assign]
+    clients.vsctl("set port s1-eth1 qos=@q -- --id=@q create qos type=linux-htb other-config:max-rate=10000000")
+    assert (list(clients.fabric.queues), built) == (["s1-eth1"], [])
+    clients.vsctl("set port s1-eth1 tag=3")
+    assert built
 
 
 def test_a_client_hears_of_what_others_change(clients: Clients) -> None:

@@ -14,6 +14,7 @@ from twinnet.cli import run as command_line
 from twinnet.drawing import picture_of
 from twinnet.drawing.picture import MOST_LIVE_NODES
 from twinnet.drawing.placing import placed
+from twinnet.drawing.running import picture_of_running
 from twinnet.errors import BadValue
 from twinnet.network import templates
 
@@ -49,7 +50,7 @@ def test_links_tell_what_most_of_them_do_not_have() -> None:
         net.link(net.host(f"h{n}"), switch, rate="100 Mbit")
     net.link(s1, s2, rate="10 Mbit", delay="5 ms", queue=tn.qos.Fifo(limit_frames=20))
     picture = net.draw()
-    assert [link.label for link in picture.links] == ["", "", "", "", "10 Mbit/s delay 5 ms, fifo queue"]
+    assert [link.label for link in picture.links] == ["", "", "", "", "10 Mbit/s delay 5 ms, fifo queue of 20 frames"]
     assert picture.caption == "4 hosts, 2 switches and 5 links. Links: 100 Mbit/s; others as written."
     assert repr(net) == "<Network of 4 hosts, 2 switches and 5 links>"
 
@@ -139,6 +140,110 @@ def test_no_label_stands_on_a_line_or_a_node(network: Callable[[], tn.Network]) 
                 for share in range(101):
                     x, y = x1 + (x2 - x1) * share / 100, y1 + (y2 - y1) * share / 100
                     assert not (left < x < left + wide and base - 8 < y < base + 2), row.text
+
+
+def routed() -> tn.Network:
+    net = tn.Network()
+    s1, s2, r1, r2 = net.switch("s1"), net.switch("s2"), net.router("r1"), net.router("r2")
+    for number, switch in enumerate((s1, s1, s2, s2), 1):
+        net.link(net.host(f"h{number}"), switch, rate="100 Mbit")
+    net.link(s1, r1, address_b="10.0.1.254/24", rate="100 Mbit")
+    slow = {"rate": "10 Mbit", "queue": tn.qos.Fifo(limit="30 kB")}
+    net.link(r1, r2, address_a="192.168.100.1/30", address_b="192.168.100.2/30", **slow)
+    net.link(r2, s2, address_a="10.0.2.254/24", rate="100 Mbit")
+    return net
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def rooms(root: ElementTree.Element, kind: str) -> list[tuple[str, float, float, float, float]]:
+    """Each line of the texts of a class, with its left, right, top and bottom: letters of 5, figures of 4.5."""
+    found: list[tuple[str, float, float, float, float]] = []
+    for text in (one for one in root.iter(f"{SVG}text") if one.get("class") == kind):
+        begin = {"end": -1.0, "middle": -0.5, "start": 0.0}[(text.get("style") or "middle").split()[-1]]
+        for row in list(text) or [text]:
+            wide, high = (5.0, 8.0) if kind == "label" else (4.5, 6.0)
+            wide *= len(row.text or "")
+            left, base = float(row.get("x", "")) + begin * wide, float(row.get("y", ""))
+            found.append((row.text or "", left, left + wide, base - high, base))
+    return found
+
+
+@pytest.mark.parametrize("network", [triangle, bottleneck, star, routed, lambda: templates.from_text("fat-tree:4")])
+def test_ports_and_addresses_stand_at_the_ends_of_their_links_and_on_nothing(network: Callable[[], tn.Network]) -> None:
+    net = network()
+    picture = net.draw()
+    root = ElementTree.fromstring(picture.svg())
+    ends, others = rooms(root, "end"), rooms(root, "label") + rooms(root, "note")
+    for rect in root.iter(f"{SVG}rect"):
+        x, y, width, height = (float(rect.get(key, "")) for key in ("x", "y", "width", "height"))
+        others.append(("a node", x, x + width, y, y + height))
+    # Each port of a switch has its number there, and each of a router its address.
+    assert sorted(end[0] for end in ends) == sorted(text for link in picture.links for text in link.ends if text)
+    left, _, width, _ = map(float, root.get("viewBox", "").split())
+    assert all(left <= end[1] and end[2] <= left + width for end in ends)
+    for one, other in itertools.combinations([*ends, *others], 2):
+        if one in ends:
+            apart = one[2] <= other[1] or other[2] <= one[1] or one[4] <= other[3] or other[4] <= one[3]
+            assert apart, (one, other)
+    lines = [[float(one.get(key, "")) for key in ("x1", "y1", "x2", "y2")] for one in root.iter(f"{SVG}line")]
+    for text, left, right, top, bottom in ends:
+        for x1, y1, x2, y2 in lines if "." in text else ():
+            for share in range(101):
+                x, y = x1 + (x2 - x1) * share / 100, y1 + (y2 - y1) * share / 100
+                assert not (left < x < right and top < y < bottom), text
+
+
+def test_ends_of_links_are_told_in_all_forms_and_all_of_a_node_or_none(tmp_path: Path) -> None:
+    picture = routed().draw()
+    assert [link.ends for link in picture.links] == [
+        *(("", "1"), ("", "2"), ("", "1"), ("", "2")),
+        ("3", "10.0.1.254"),
+        ("192.168.100.1", "192.168.100.2"),
+        ("10.0.2.254", "3"),
+    ]
+    assert '"s1" -- "r1" [taillabel="3", headlabel="10.0.1.254"];' in picture.dot()
+    axes = picture.plot()
+    assert {"192.168.100.1", "192.168.100.2", "3"} <= {text.get_text() for text in axes.texts}
+    # Thirty links leave one switch: some numbers would have room, and would look like all.
+    crowded = ElementTree.fromstring(templates.single(30).draw().svg())
+    assert rooms(crowded, "end") == []
+    titles = [title.text for title in crowded.iter(f"{SVG}title")]
+    assert titles[1] == "s1: " + ", ".join(f"{number} to h{number}" for number in range(1, 31))
+    with routed().simulate() as lab:
+        running = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
+    assert [link.ends for link in running.links] == [link.ends for link in picture.links]
+    assert running.links[5].label == picture.links[5].label == "10 Mbit/s, fifo queue of 30 kB"
+
+
+def test_controllers_stand_above_the_network_with_a_line_to_each_of_their_switches() -> None:
+    net = templates.linear(3)
+    net.controller(tn.control.LearningSwitch)
+    net.node("s3").controllers = ("tcp:10.0.0.9:6653",)
+    picture = net.draw()
+    assert [(one.name, one.note, one.switches) for one in picture.controllers] == [
+        ("LearningSwitch", "controller", ("s1", "s2")),
+        ("controller", "tcp:10.0.0.9:6653", ("s3",)),
+    ]
+    root = ElementTree.fromstring(picture.svg())
+    rects = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "controller"]
+    switches = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "switch"]
+    assert max(float(one.get("y", "")) + 26 for one in rects) < min(float(one.get("y", "")) for one in switches)
+    _, top, _, _ = map(float, root.get("viewBox", "").split())
+    assert all(top < box[3] for box in rooms(root, "note"))
+    assert [one.get("class") for one in root.iter(f"{SVG}line")].count("control") == 3
+    assert {"LearningSwitch", "tcp:10.0.0.9:6653"} <= {text.get_text() for text in picture.plot().texts}
+    assert '"controller 0" -- "s2" [style=dotted];' in picture.dot()
+    assert "controller_1 -.- n_s3" in picture.mermaid()
+    many = templates.from_text("fat-tree:4")
+    many.controller("tcp:127.0.0.1:6653")
+    [one] = many.draw().controllers
+    assert (one.note, one.switches) == ("tcp:127.0.0.1:6653 of 20 switches", ())
+    net.node("s3").controllers = ()
+    with net.simulate() as lab:
+        running = picture_of_running(lab.layout.nodes, lab.layout.links, lab.links())
+    assert [one.switches for one in running.controllers] == [("s1", "s2", "s3")]
 
 
 def test_a_running_lab_shows_itself_in_a_notebook() -> None:

@@ -137,6 +137,9 @@ MEANS: dict[str, Means] = {
         _programs("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"),
     ),
     "os-ken": Means(r"os-ken is not installed", lambda: importlib.util.find_spec("os_ken") is not None),
+    "os-ken-apps": Means(
+        r"os-ken's own applications are not installed", lambda: bool(os.environ.get("TWINNET_OS_KEN_APPS"))
+    ),
     "gymnasium": Means(r"gymnasium( is)? not installed", lambda: importlib.util.find_spec("gymnasium") is not None),
     "faucet": Means(
         r"Faucet is not installed", lambda: bool(os.environ.get("TWINNET_FAUCET") or shutil.which("faucet"))
@@ -162,6 +165,7 @@ MEANS: dict[str, Means] = {
     ),
     "frr": Means(r"FRR is not installed", lambda: Path("/usr/lib/frr/zebra").exists()),
     "vi": Means(r"\bvi is not installed", _programs("vi")),
+    "killall": Means(r"killall is not installed", _programs("killall")),
     "top": Means(r"\btop is not installed", _programs("top")),
     "iproute2": Means(r"\b(ip|tc|unshare|nsenter) is not installed", _programs("ip", "tc", "unshare", "nsenter")),
     "build-tools": Means(

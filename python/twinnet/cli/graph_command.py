@@ -47,6 +47,9 @@ def graph(
     """Draw NETWORK: a template such as tree:2,3, a network file, a study (its name or its file), or a running lab, with
     its links as they are now.
 
+    At the ends of links stand the port numbers of switches and the addresses of routers, where they have room; a
+    browser shows all of a node under the mouse. Controllers stand above.
+
     Places that you chose, in the page of a lab, are taken from the file beside that of the network: those of
     network.yaml from network.positions.json.
 

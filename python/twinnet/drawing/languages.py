@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["dot_of", "mermaid_of"]
 
 _DOT_SHAPES = {"host": "box", "switch": "box3d", "router": "ellipse", "interface": "cds", "tunnel": "cds"}
+_DOT_ENDS = ("taillabel", "headlabel")
 _MERMAID_SHAPES = {
     "host": ("[", "]"),
     "switch": ("[[", "]]"),
@@ -29,9 +30,16 @@ def dot_of(picture: Picture) -> str:
         lines.append(f"  {_quoted(node.name)} [shape={_DOT_SHAPES[node.kind]}, label={_quoted(label)}];")
     for link in picture.links:
         settings = [f"label={_quoted(link.label)}"] if link.label else []
+        settings += [f"{end}={_quoted(text)}" for end, text in zip(_DOT_ENDS, link.ends, strict=True) if text]
         settings += [] if link.up else ["style=dashed"]
         tail = f" [{', '.join(settings)}]" if settings else ""
         lines.append(f"  {_quoted(link.a)} -- {_quoted(link.b)}{tail};")
+    for number, controller in enumerate(picture.controllers):
+        label = _quoted(f"{controller.name}\n{controller.note}")
+        # No node's name has a blank.
+        name = _quoted(f"controller {number}")
+        lines.append(f"  {name} [shape=note, label={label}];")
+        lines += [f"  {name} -- {_quoted(switch)} [style=dotted];" for switch in controller.switches]
     return "\n".join([*lines, "}", ""])
 
 
@@ -50,6 +58,9 @@ def mermaid_of(picture: Picture) -> str:
         line = "---" if link.up else "-.-"
         label = f'|"{_text(link.label)}"|' if link.label else ""
         lines.append(f"  {_word(link.a)} {line}{label} {_word(link.b)}")
+    for number, controller in enumerate(picture.controllers):
+        lines.append(f'  controller_{number}{{{{"{_text(f"{controller.name}, {controller.note}")}"}}}}')
+        lines += [f"  controller_{number} -.- {_word(switch)}" for switch in controller.switches]
     return "\n".join([*lines, ""])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinnet.drawing.picture import MOST_NODES, Line, Picture, arranged, line_in_words
+from twinnet.drawing.picture import MOST_NODES, Line, Picture, arranged, end_in_words, line_in_words, queue_in_words
 from twinnet.drawing.placing import Place
 
 __all__ = ["picture_of_running"]
@@ -39,7 +39,9 @@ def picture_of_running(
         It has so many nodes that they could not be told apart.
     """
     parts = {name: (_kind(node), _note(node)) for name, node in nodes.items()}
-    return arranged(parts, [_line(nodes, *link) for link in zip(built, now, strict=True)], most, chosen)
+    lines = [_line(nodes, *link) for link in zip(built, now, strict=True)]
+    controllers = {name: node.get("controllers") or () for name, node in nodes.items()}
+    return arranged(parts, lines, most, chosen, controllers)
 
 
 def _kind(node: Row) -> str:
@@ -57,8 +59,9 @@ def _note(node: Row) -> str:
 
 def _line(nodes: Mapping[str, Row], built: Row, now: Row) -> Line:
     ends = (built["a"], built["b"])
-    ports = (nodes[end["node"]]["ports"][end["port"]] for end in ends)
-    queues = {str(port["name"]): str(port["queue"]["kind"]) if port.get("queue") else "" for port in ports}
+    ports = [nodes[end["node"]]["ports"][end["port"]] for end in ends]
+    queues = {str(port["name"]): queue_in_words(port.get("queue")) for port in ports}
     there, back = now["ab"], now["ba"]
     settings = line_in_words(there["config"], back["config"], queues)
-    return Line(ends[0]["node"], ends[1]["node"], settings, bool(there["up"] and back["up"]))
+    a, b = (end_in_words(_kind(nodes[end["node"]]) == "router", port) for end, port in zip(ends, ports, strict=True))
+    return Line(ends[0]["node"], ends[1]["node"], settings, bool(there["up"] and back["up"]), (a, b))

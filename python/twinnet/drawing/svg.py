@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinnet.drawing.ends import Box, ends_of
 from twinnet.drawing.labels import hangs, label_lines, label_side, slant
 from twinnet.drawing.placing import Place
 from twinnet.shown_text import for_templates
@@ -22,6 +23,7 @@ _MARGIN_X, _MARGIN_Y = 56.0, 40.0
 _LINE_HEIGHT = 12.0
 _SWITCH_WIDTH, _HOST_WIDTH = 48.0, 38.0
 _NAME_CHARACTER = 7.0
+_HALF_HEIGHT = 14.0
 # From a label's place right above its link to one that is clear of the nodes at its ends.
 _ABOVE_NODES, _BELOW_NODES = -12.0, 30.0
 # A generous width of a character in the font of labels, whose size is 10.
@@ -54,7 +56,14 @@ def svg_of(picture: Picture) -> str:
         least = _SWITCH_WIDTH if node.kind in ("switch", "router") else _HOST_WIDTH
         wide = min(max(least, len(node.name) * _NAME_CHARACTER + 12), _CELL_X - 4)
         shown = {"name": node.name, "kind": node.kind, "note": node.note, "width": round(wide, 1)}
+        shown["ends"] = _all_ends(node.name, picture)
         nodes.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": note_y})
+    controllers: list[dict[str, Any]] = []
+    for one in picture.controllers:
+        (x, y), wide = at(one.place), max(_SWITCH_WIDTH, len(one.name) * _NAME_CHARACTER + 12)
+        ends = [dict(zip(("x", "y"), places[switch], strict=True)) for switch in one.switches]
+        shown = {"name": one.name, "kind": "controller", "note": one.note, "width": round(wide, 1), "switches": ends}
+        controllers.append(shown | {"x": x, "y": y, "left": round(x - wide / 2, 1), "note_y": y - 19})
     left, right = 0.0, max(x for x, _ in places.values()) + _MARGIN_X
     lowest = max(y for _, y in places.values())
     middle = (right / 2, (min(y for _, y in places.values()) + lowest) / 2)
@@ -65,9 +74,42 @@ def svg_of(picture: Picture) -> str:
         if label is not None:
             left, right = min(left, label["from"]), max(right, label["to"])
         links.append({"x1": x1, "y1": y1, "x2": x2, "y2": y2, "label": label, "up": link.up})
-    height = round(lowest + _MARGIN_Y, 1)
-    box = {"left": round(left, 1), "width": round(right - left, 1), "height": height}
-    return _template().render(title=picture.caption, nodes=nodes, links=links, **box)
+    boxes = {node["name"]: Box(node["x"], node["y"], node["width"] / 2, _HALF_HEIGHT) for node in nodes}
+    taken = [_room(link["label"]) for link in links if link["label"]] + [_room_of_note(one) for one in nodes]
+    for one in controllers:
+        reach = max(one["width"], len(one["note"]) * _CHARACTER) / 2 + 4
+        left, right = min(left, one["x"] - reach), max(right, one["x"] + reach)
+    found = ends_of(picture.links, places, boxes, taken, middle[0])
+    ends = [(text, round(x, 1), round(y + 3, 1)) for text, x, y in found]
+    left = min([left, *(x - len(text) * _CHARACTER / 2 for text, x, _ in ends)])
+    right = max([right, *(x + len(text) * _CHARACTER / 2 for text, x, _ in ends)])
+    top = min([0.0, *(one["y"] - _MARGIN_Y for one in controllers)])
+    box = {"left": round(left, 1), "top": top, "width": round(right - left, 1), "height": lowest + _MARGIN_Y - top}
+    box["height"] = round(box["height"], 1)
+    drawn = {"nodes": nodes, "links": links, "ends": ends, "controllers": controllers}
+    return _template().render(title=picture.caption, **drawn, **box)
+
+
+def _all_ends(name: str, picture: Picture) -> str:
+    """What is at the ends of the links of a node, for a closer look: not all of it may have room in the picture."""
+    ends = [
+        f"{text} to {other}"
+        for link in picture.links
+        for text, here, other in ((link.ends[0], link.a, link.b), (link.ends[1], link.b, link.a))
+        if here == name and text
+    ]
+    return f"{name}: {', '.join(ends)}" if ends else ""
+
+
+def _room(label: dict[str, Any]) -> Box:
+    """The room that a link's label takes."""
+    top, bottom = label["lines"][0][1] - 8, label["lines"][-1][1] + 2
+    left, right = label["from"] + 4, label["to"] - 4
+    return Box((left + right) / 2, (top + bottom) / 2, (right - left) / 2, (bottom - top) / 2)
+
+
+def _room_of_note(node: dict[str, Any]) -> Box:
+    return Box(node["x"], node["note_y"] - 3, len(node["note"]) * _CHARACTER / 2, 5.0)
 
 
 def _label(one: Place, other: Place, text: str, middle: Place) -> dict[str, Any]:

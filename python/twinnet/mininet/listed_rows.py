@@ -14,7 +14,7 @@ from twinnet.mininet.column_checks import column_type
 from twinnet.mininet.switch_columns import Refused, cell_text, members
 from twinnet.ovsdb.schema import open_vswitch
 
-__all__ = ["Form", "listed"]
+__all__ = ["Form", "full_row", "listed"]
 
 _FORMATS = ("list", "table", "csv", "json", "html")
 _DATA = ("string", "bare", "json")
@@ -54,6 +54,20 @@ class Form:
             return " ".join(f"{key}={one}" for key, one in cast("dict[str, Any]", value).items())
         text = str(value)
         return " ".join(members(text)) if text.startswith("[") else text.strip('"')
+
+
+def full_row(table: str, held: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row of `table` that is `held` with those of its columns that are set, the keys of maps by
+    ``column:key``: all columns in the order of their names."""
+    row: dict[str, Any] = {}
+    for column, kind in sorted(open_vswitch().tables[table].columns.items()):
+        if kind.value is None:
+            row[column] = held.get(column, _empty(table, column))
+            continue
+        texts = {one.removeprefix(f"{column}:"): text for one, text in held.items() if one.startswith(f"{column}:")}
+        number = kind.key.kind == "integer"
+        row[column] = {int(key) if number else key: text for key, text in sorted(texts.items())}
+    return row
 
 
 def listed(table: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], form: Form) -> str:
@@ -107,9 +121,12 @@ def _empty(table: str, column: str) -> Any:
 
 def _of_wire(table: str, column: str, value: Any) -> Any:
     """A cell as the protocol of OVSDB writes it (RFC 7047, 5.1)."""
-    if isinstance(value, dict):
-        return ["map", [[key, one] for key, one in cast("dict[str, Any]", value).items()]]
     known = open_vswitch().tables[table].columns
+    if isinstance(value, dict):
+        held = known[column].value if column in known else None
+        kind = "string" if held is None else held.kind
+        pairs = cast("dict[str, Any]", value).items()
+        return ["map", [[key, _atom(kind, str(one))] for key, one in pairs]]
     # Rows of ports are those of two tables in one: the port's and its interface's.
     kind = "uuid" if column == "_uuid" else known[column].key.kind if column in known else "string"
     text = str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ __all__ = [
     "TREE_COLUMNS",
     "VLAN_COLUMNS",
     "Refused",
+    "atom_text",
     "cell_text",
     "check_port_columns",
     "checked_row",
@@ -48,6 +50,7 @@ MIRROR_COLUMNS = (
     "output_port",
     "output_vlan",
 )
+_WORD = re.compile(r"(?!(?:true|false)$)[A-Za-z_][\w.-]*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HIGHEST_VLAN = 4094
 _SHALLOWEST_BURST_BYTES = 1518
 _USUAL_RATE_BPS = 10**9
@@ -217,5 +220,11 @@ def cell_text(value: object) -> str:
     """Return the value of a column as ``ovs-vsctl`` prints it."""
     if not isinstance(value, dict):
         return str(value)
-    pairs = cast("dict[str, object]", value).items()
-    return "{" + ", ".join(f"{key}={one}" for key, one in pairs) + "}"
+    pairs = cast("dict[object, object]", value).items()
+    return "{" + ", ".join(f"{atom_text(key)}={atom_text(one)}" for key, one in pairs) + "}"
+
+
+def atom_text(atom: object) -> str:
+    """Return an atom of a map as ``ovs-vsctl`` prints it: a text in quotation marks unless it is a word."""
+    text = str(atom)
+    return text if not isinstance(atom, str) or _WORD.fullmatch(text) else json.dumps(text)

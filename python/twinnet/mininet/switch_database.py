@@ -11,19 +11,20 @@ import re
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
 from twinnet.mininet.column_checks import boolean, check_columns, column_type, ineffective, table_named
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
-from twinnet.mininet.listed_rows import Form, listed
+from twinnet.mininet.listed_rows import Form, full_row, listed
 from twinnet.mininet.switch_columns import (
     POLICING_COLUMNS,
     TABLES,
     TREE_COLUMNS,
     VLAN_COLUMNS,
     Refused,
+    atom_text,
     cell_text,
     check_port_columns,
     checked_row,
@@ -265,6 +266,7 @@ class SwitchDatabase:
                 return
             raise
         del plan.ports[number]
+        self.fabric.topology_changed()
         plan.vlans.pop(name, None)
         plan.policing.pop(name, None)
         for row in (row for row in self.rows.values() if row["table"] == "mirror"):
@@ -416,8 +418,10 @@ class SwitchDatabase:
             for number, intf in plan.ports.items():
                 ports |= {intf.name: number, port_identifier(intf.name): number}
             mirrors = [mirror_of(self.rows[one], ports) for one in self.bridge_mirrors.get(plan.name, ())]
-            plan.mirrors = [one for one in mirrors if one is not None]
-        self.fabric.topology_changed()
+            placed = [one for one in mirrors if one is not None]
+            if placed != plan.mirrors:
+                plan.mirrors = placed
+                self.fabric.topology_changed()
 
     def _create(self, words: list[str], identifier: str) -> str:
         table = words[0].lower()
@@ -536,7 +540,7 @@ class SwitchDatabase:
         if table.lower() in TABLES:
             keys = [self._identifier(one, table.lower()) for one in records]
             rows = {key: row for key, row in self.rows.items() if row["table"] == table.lower()}
-            return [{"_uuid": key, **rows[key]} for key in keys or rows]
+            return [{"_uuid": key, **full_row(table, rows[key])} for key in keys or rows]
         if table in ("Port", "Interface"):
             names = records or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
             return [self._port_row(name) for name in names]
@@ -601,13 +605,14 @@ class SwitchDatabase:
         elif table in ("interface", "iface", "port"):
             row = self._port_row(record)
         elif table in TABLES:
-            row = self._rows(record, table)
+            row = self._listed(TABLES[table], [record])[0]
         else:
             raise Refused(f"table {words[0]} is not there")
         for column, value in list(row.items()):
             # A key of a column that is a map: statistics:rx_bytes.
-            if column in ("statistics", "options"):
-                row |= {f"{column}:{key}": one for key, one in value.items()}
+            if isinstance(value, dict):
+                pairs = cast("dict[Any, Any]", value).items()
+                row |= {f"{column}:{key}": atom_text(one) for key, one in pairs}
         missing = [column for column in columns if column.lower() not in row]
         for column in missing:
             row[column.lower()] = self._absent(table_named(words[0]), record, column)

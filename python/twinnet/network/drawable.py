@@ -21,7 +21,8 @@ class Drawable:
         return f"<Network of {summary_of(cast('Network', self))}>"
 
     def draw(self, path: str | Path | None = None) -> Picture:
-        """Return the picture of the network, and write it to `path` when one is given.
+        """Return the picture of the network, and write it to `path` when one is given. At the ends of links stand the
+        port numbers of switches and the addresses of routers, where they have room. Controllers stand above.
 
         Parameters
         ----------

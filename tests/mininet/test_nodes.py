@@ -1,0 +1,136 @@
+"""Nodes of scripts: used from threads, with folders of their own, joined to themselves, and with long names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labs_here import can_run_labs
+from mininet_scripts import run_script
+
+pytestmark = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+
+
+def test_nodes_are_used_from_threads_at_once(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import os
+        from concurrent.futures import ThreadPoolExecutor
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(8), switch=OVSBridge, controller=None)
+        net.start()
+
+        def use(host):
+            said = [host.cmd(f"A={number}; echo {host} $A").strip() for number in range(30)]
+            assert said == [f"{host} {number}" for number in range(30)], said
+            pinged = host.popen("ping -c1 -W5 10.0.0.1", text=True).communicate()[0]
+            return host.pexec("echo", host)[0].strip(), "1 received" in pinged, host.cmd("echo $A").strip()
+
+        with ThreadPoolExecutor(8) as pool:
+            print(sorted(pool.map(use, net.hosts)) == [(f"h{n}", True, "29") for n in range(1, 9)])
+        # A thread waits for a program in one node, while other nodes are used.
+        os.mkfifo("told")
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(net["h1"].cmd, "cat told")
+            print(net["h2"].cmd("echo now").strip())
+            net["h3"].cmd("echo through > told")
+            print(waiting.result().strip())
+        net.stop()
+        """,
+    )
+    assert done.stdout == "True\nnow\nthrough\n", done.stdout + done.stderr
+
+
+def test_private_folders_are_of_their_node_alone_and_those_with_a_place_keep_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "before").touch()
+    done = run_script(
+        tmp_path,
+        f"""
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.node import Host
+        from functools import partial
+        private = ["/var/run", ("{tmp_path}/shared", "{tmp_path}/kept-%(name)s")]
+        net = Mininet(controller=None, host=partial(Host, privateDirs=private))
+        h1, h2, plain = net.addHost("h1"), net.addHost("h2"), net.addHost("h3", cls=Host)
+        for host in h1, h2, plain:
+            host.cmd(f"echo {{host}} > {tmp_path}/shared/whose")
+        for host in h1, h2:
+            host.cmd(f"echo {{host}} > /var/run/whose-of-{{host}}")
+        for host in h1, h2, plain:
+            print(host.cmd("cat {tmp_path}/shared/whose; ls {tmp_path}/shared /var/run/whose* 2>&-; true").split())
+        print(h1.privateDirs[0], plain.privateDirs, subprocess.getoutput("ls /var/run/whose* 2>&-"))
+        net.stop()
+        """,
+    )
+    listed = [f"['{host}', '/var/run/whose-of-{host}', '{tmp_path}/shared:', 'whose']" for host in ("h1", "h2")]
+    plain = f"['h3', '{tmp_path}/shared:', 'before', 'whose']"
+    assert done.stdout.splitlines() == [*listed, plain, "/var/run [] "], done.stdout + done.stderr
+    written = {one.parent.name: one.read_text() for one in tmp_path.glob("*/whose")}
+    assert written == {"kept-h1": "h1\n", "kept-h2": "h2\n", "shared": "h3\n"}
+    assert not list(Path("/var/run").glob("whose*"))
+
+
+def test_a_link_of_a_switch_to_itself_is_there_and_does_no_harm(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge, OVSSwitch
+        from mininet.util import dumpNodeConnections
+        from functools import partial
+        for switch in (OVSBridge, partial(OVSSwitch, failMode="standalone")):
+            net = Mininet(switch=switch, controller=None)
+            h1, h2, s1 = net.addHost("h1"), net.addHost("h2"), net.addSwitch("s1")
+            for host in h1, h2:
+                net.addLink(host, s1)
+            net.addLink(s1, s1)
+            net.addLink(s1, s1, cls=TCLink, bw=10)
+            net.start()
+            print(s1.intfNames()[1:], net.pingAll())
+            dumpNodeConnections(net.switches)
+            net.stop()
+        """,
+    )
+    intfs = [f"s1-eth{number}" for number in range(1, 7)]
+    assert done.stdout == f"{intfs} 0.0\n" * 2, done.stdout + done.stderr
+    pairs = " s1-eth3:s1-eth4 s1-eth4:s1-eth3 s1-eth5:s1-eth6 s1-eth6:s1-eth5\n"
+    assert done.stderr.count(f"s1 lo:  s1-eth1:h1-eth0 s1-eth2:h2-eth0{pairs}") == 2
+    assert done.returncode == 0
+
+
+def test_an_interface_name_of_16_characters_is_refused_by_name_and_one_of_15_works(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        net = Mininet(switch=OVSBridge, controller=None)
+        h1, h2, s1 = net.addHost("h1"), net.addHost("h2"), net.addSwitch("s1")
+        long = net.addHost("ahostwithalongname")
+        for ends, words in (((h1, s1), {"intfName1": "a" * 16}), ((long, s1), {}), ((h1, h2), {"intfName2": "b" * 16})):
+            try:
+                net.addLink(*ends, **words)
+            except Exception as refused:
+                print(refused)
+        net.addLink(h1, s1, intfName1="a" * 15, intfName2="c" * 15)
+        net.addLink(long, s1, intfName1="eth0")
+        net.start()
+        print(net.ping([h1, long]), h1.cmd("ls /sys/class/net").split())
+        net.stop()
+        """,
+    )
+    said = "the interface name '{}' is longer than 15 bytes"
+    lines = done.stdout.splitlines()
+    assert [line.partition(": ")[2].strip() for line in lines[:3]] == [
+        said.format("a" * 16),
+        said.format("ahostwithalongname-eth0"),
+        said.format("b" * 16),
+    ], done.stdout + done.stderr
+    assert all(line.startswith("Error creating interface pair (") for line in lines[:3])
+    assert lines[3] == f"0.0 ['{'a' * 15}', 'lo']", done.stderr
