@@ -127,9 +127,12 @@ def _flow(flows: int, rate: str, delay: str, seconds: int) -> _Run:
         servers = [lab[f"b{number}"].popen("iperf3 -s -1 -J") for number in range(flows)]
         lab.run_until("1 s")
         began_s = time.perf_counter()
-        for number in range(flows):
-            command = f"iperf3 -4 -c b{number} -O 1 -t {seconds}"
-            lab[f"a{number}"].popen(command, stdout=tn.lab.DEVNULL)
+        clients = [
+            lab[f"a{number}"].popen(f"iperf3 -4 -c b{number} -O 1 -t {seconds}", stdout=tn.lab.DEVNULL)
+            for number in range(flows)
+        ]
+        if any(client.wait().returncode for client in clients):
+            raise OSError("a client of iperf3 failed")
         told = [json.loads(server.communicate()[0]) for server in servers]
         took_s = time.perf_counter() - began_s
         frames = sum(row["counters"]["received_frames"] for row in lab.ports())
@@ -273,7 +276,8 @@ def _half_an_hour() -> tuple[float, float, str]:
         began_s = time.perf_counter()
         load = lab["h1"].popen(f"iperf3 -c h2 -u -b 1M -t {LONG_S - 10} -i 0", stdout=tn.lab.DEVNULL)
         said = lab["h2"].run(f"ping -q -c {LONG_S - 10} h1", check=True).stdout
-        load.wait()
+        if load.wait().returncode:
+            raise OSError("the client of iperf3 failed")
         lab.run_until(f"{LONG_S} s")
         sent, received = (int(word.split()[0]) for word in said.splitlines()[-2].split(", ")[:2])
         return time.perf_counter() - began_s, received / sent, lab.trace_hash

@@ -4,6 +4,7 @@ the names that installed packages give to what they bring."""
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -59,13 +60,20 @@ def _found(name: str, search: Sequence[str] | None, also_here: bool) -> ModuleSp
 def brought_by_packages(group: str) -> EntryPoints:
     """Return the entry points that the installed packages have in `group`. No package is run.
 
-    They are read once for each group and ``sys.path``, for that is a file of each package.
+    They are a file of each package, so they are read again only where a folder of ``sys.path`` has changed.
     """
-    return _entry_points(tuple(sys.path), group)
+    return _entry_points(tuple((folder, _changed_ns(folder)) for folder in sys.path), group)
+
+
+def _changed_ns(folder: str) -> int | None:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return None
 
 
 @lru_cache
-def _entry_points(_search: tuple[str, ...], group: str) -> EntryPoints:
+def _entry_points(_search: tuple[tuple[str, int | None], ...], group: str) -> EntryPoints:
     return entry_points(group=group)
 
 

@@ -97,16 +97,21 @@ clock: virtual
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package as pip installs one."""
-    package = tmp_path / "site" / "my_code"
-    package.mkdir(parents=True)
+    (tmp_path / "site").mkdir()
+    monkeypatch.syspath_prepend(tmp_path / "site")  # pyright: ignore[reportUnknownMemberType]
+    install(tmp_path / "site")
+
+
+def install(site: Path) -> None:
+    """Do as pip does with a package."""
+    package = site / "my_code"
+    package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "code.py").write_text(CODE)
-    about = tmp_path / "site" / "my_code-1.0.dist-info"
+    about = site / "my_code-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-code\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
-    monkeypatch.syspath_prepend(tmp_path / "site")  # pyright: ignore[reportUnknownMemberType]
 
 
 def test_names_of_packages_are_known_and_built_in_ones_stay(installed: None) -> None:
@@ -117,6 +122,17 @@ def test_names_of_packages_are_known_and_built_in_ones_stay(installed: None) -> 
     assert own_name("ticks", "application") == "my_code.code:Ticks"
     assert own_name("mine:Ticks", "application") == "mine:Ticks"
     assert own_name("hybrid", "estimator") is own_name("nothing", "metric") is own_name(3, "metric") is None
+
+
+def test_a_package_that_is_installed_meanwhile_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)  # pyright: ignore[reportUnknownMemberType]
+    assert named_code("metric") == {}
+    install(tmp_path)
+    assert named_code("metric") == {"most-packets": "my_code.code:packets"}
+    (tmp_path / "my_code-1.0.dist-info" / "entry_points.txt").unlink()
+    (tmp_path / "my_code-1.0.dist-info" / "METADATA").unlink()
+    (tmp_path / "my_code-1.0.dist-info").rmdir()
+    assert named_code("metric") == {}
 
 
 def test_a_study_uses_them_by_their_names(installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
