@@ -184,8 +184,9 @@ def test_huge_requests_are_refused(page: Page) -> None:
 
 
 def test_samples_are_asked_for_since_a_moment(page: Page) -> None:
-    answer = page.visitor().get("/samples/0", params={"since": "now"})
-    assert (answer.status_code, answer.json()["message"]) == (400, "since is no number")
+    for strange in ({"0": "now"}, {"first": "0"}):
+        answer = page.visitor().get("/samples", params=strange)
+        assert (answer.status_code, answer.json()["message"]) == (400, "what is asked for are no links with times")
 
 
 @pytest.mark.parametrize("path", ["/none", "/..%2fserver.py", "/%2e%2e/routes.py", "/page/../../server.py"])

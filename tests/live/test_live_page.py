@@ -140,9 +140,17 @@ def test_nodes_are_found_by_name_and_address_and_the_picture_fills_the_screen(br
             assert sorted(title.split()[1] for title in found) == names
         assert page.inner_text("#found") == ""
         page.click("#full")
-        expect(page.locator("#figure:fullscreen")).to_have_count(1)
+        expect(page.locator("html:fullscreen")).to_have_count(1)
         box = page.locator("#picture").bounding_box()
-        assert box is not None and box["height"] > 700
+        assert box is not None and box["height"] > 600
+        expect(page.locator("#verdict")).to_be_in_viewport()
+        # What a click opens is seen there, too, and the verdict stays.
+        page.get_by_role("button", name="s1-eth3").press("Enter")
+        page.locator("#rate").scroll_into_view_if_needed()
+        expect(page.locator("#rate")).to_be_in_viewport()
+        expect(page.locator("#verdict")).to_be_in_viewport()
+        page.get_by_role("button", name="Leave full screen").click()
+        expect(page.locator("html:fullscreen")).to_have_count(0)
         page.context.close()
     assert faults == []
 

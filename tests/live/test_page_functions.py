@@ -65,15 +65,19 @@ assert.ok(second.length >= 24, "however narrow, it is seen");
 
 FINE = """
 import assert from "node:assert/strict";
-const { finest, sampledTicks } = await import(`${process.argv[1]}/fine.js`);
+const { askedFor, finest, sampledTicks } = await import(`${process.argv[1]}/fine.js`);
 const row = (now) => [now, [8, null, 2, 1, true, null], [0, null, 0, 0, true, null]];
-const fine = sampledTicks({ interval_s: 0.5, rows: [2.5, 3].map(row) }, 4);
+const fine = sampledTicks([2.5, 3].map(row), 0.5, 4);
 assert.deepEqual(Object.keys(fine[0].ways), ["8", "9"]);
 assert.deepEqual([fine[0].elapsed, fine[1].ways[8].queue, fine[1].ways[8].drops, fine[1].ways[9].rate], [0.5, 2, 2, 0]);
 const look = (now) => ({ now, elapsed: 1 });
 const looks = [1, 2, 3, 3.5, 4, 5].map(look);
 assert.deepEqual(finest(looks, fine).map(({ now }) => now), [1, 2, 2.5, 3, 4, 5], "what was sampled is told once");
 assert.equal(finest(looks, []), looks);
+// A moment that is rounded up leaves nothing out and asks for nothing twice: samples lie 20 ms apart.
+assert.equal(askedFor(new Map([[4, fine], [7, []], [9, [{ now: 1.23456 }]]]), 1.5), "4=3.001&7=1.500&9=1.235");
+const many = new Map(Array.from({ length: 64 }, (_, nth) => [1900 + nth, [{ now: 12345.678 }]]));
+assert.ok(askedFor(many, 0).length < 1000, "no longer than the server takes");
 """
 
 FOLLOW = """

@@ -14,7 +14,7 @@ from live_browser import expect, launched, needs_a_browser, opened
 from twinnet.errors import BadValue, TwinnetError
 from twinnet.live import fine
 from twinnet.live.acts import Acts
-from twinnet.live.fine import MOST_LINKS, FineCurves
+from twinnet.live.fine import FineCurves
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,15 +35,19 @@ def sent_bytes(lab: Lab, port: str) -> int:
     return next(row["counters"]["link_bytes"] for row in lab.ports() if row["port"] == port)
 
 
+def since(curves: FineCurves, link: int, since_s: float = 0.0) -> list[fine.Row]:
+    return curves.since({link: since_s})[link]
+
+
 def test_each_interval_is_told_once_and_all_that_was_sent_is_in_them(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     # Samplers take over from each other every 20 intervals.
     monkeypatch.setattr(fine, "_MOST_IN_SAMPLER", 20)
     curves = FineCurves(lab)
-    rows = curves.since(1, 0.0)
+    rows = since(curves, 1)
     assert rows == [], "no interval has passed"
     for step in range(1, 41):
         lab.run_until(f"{step * 60} ms")
-        rows += curves.since(1, rows[-1][0] if rows else 0.0)
+        rows += since(curves, 1, rows[-1][0] if rows else 0.0)
     ends = [end for end, _, _ in rows]
     assert ends == pytest.approx([0.02 * number for number in range(1, 121)])
     # The second way of the link of h2 is that of the switch: its line is full, and its queue overflows.
@@ -60,45 +64,43 @@ def test_each_interval_is_told_once_and_all_that_was_sent_is_in_them(lab: Lab, m
 def test_samplers_take_over_without_a_gap_at_any_moment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fine, "_MOST_IN_SAMPLER", 10)
     curves = FineCurves(lab)
-    rows = curves.since(1, 0.0)
+    rows = since(curves, 1)
     for step in range(1, 60):
         lab.run_until(f"{step * 37} ms")
-        rows += curves.since(1, rows[-1][0] if rows else 0.0)
+        rows += since(curves, 1, rows[-1][0] if rows else 0.0)
     apart = [after[0] - before[0] for before, after in pairwise(rows)]
     assert min(apart) > 0 and max(apart) < 0.0201 and rows[-1][0] > 2.1
     curves.end()
 
 
 def test_so_many_links_are_sampled_and_what_nobody_asks_for_no_more(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fine, "MOST_LINKS", 8)
     curves = FineCurves(lab)
-    for link in range(MOST_LINKS):
-        curves.since(link, 0.0)
-    with pytest.raises(BadValue, match="8 links are sampled already"):
-        curves.since(MOST_LINKS, 0.0)
+    assert curves.since(dict.fromkeys(range(9), 0.0)) == {link: [] for link in range(8)}, "the ninth is left out"
     curves.rest()
     lab.run_until("100 ms")
-    assert len(curves.since(0, 0.0)) == 5, "asked for lately, they go on"
+    assert len(since(curves, 0)) == 5, "asked for lately, they go on"
     monkeypatch.setattr(fine, "_FORGET_S", -1.0)
     curves.rest()
-    assert curves.since(MOST_LINKS, 0.0) == []
+    assert since(curves, 8) == []
     with pytest.raises(BadValue, match="there is no link 9"):
-        curves.since(9, 0.0)
+        since(curves, 9)
     curves.end()
 
 
 def test_samples_are_no_events_to_go_on_to(lab: Lab) -> None:
     acts = Acts(lab)
     lab.run_until("5 ms")
-    acts.fine.since(0, 0.0)
+    since(acts.fine, 0)
     for _ in range(200):
         acts.do({"act": "next event"})
         assert lab.now_ps() != 25 * 10**9
-        assert acts.fine.since(0, 0.0) == []
+        assert since(acts.fine, 0) == []
     assert lab.now_ps() > 25 * 10**9
     acts.do({"act": "go on", "duration": "1 s", "speed": 1})
-    acts.fine.since(0, 0.0)
+    since(acts.fine, 0)
     lab.run_until("200 ms")
-    assert len(acts.fine.since(0, 0.0)) > 1
+    assert len(since(acts.fine, 0)) > 1
     acts.fine.end()
 
 
@@ -113,16 +115,54 @@ def test_the_curves_of_a_running_lab_have_a_point_each_20_ms(browser: Browser, l
     with lab.live() as live:
         page = opened(browser, live.address, faults)
         expect(page.locator("#stands")).to_be_visible()
-        with page.expect_response(re.compile("samples/1")):
+        with page.expect_response(re.compile(r"samples\?1=")):
             page.get_by_role("button", name="h2-eth0").press("Enter")
         lab.run_until("2 s")
         queue = page.locator("#queue .back")
         expect(queue).to_have_attribute("d", re.compile("^M([^L]*L){99}[^L]*$"))
         # Another link has its own.
-        with page.expect_response(re.compile("samples/0")):
+        with page.expect_response(re.compile(r"samples\?0=")):
             page.get_by_role("button", name="h1-eth0").press("Enter")
         lab.run_until("3 s")
         expect(page.locator("#rate .there")).to_have_attribute("d", re.compile("^M([^L]*L){50}"))
         page.click("#close")
+        page.context.close()
+    assert faults == []
+
+
+@needs_a_browser
+def test_the_curves_of_many_links_stay_open_together(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live() as live:
+        page = opened(browser, live.address, faults)
+        expect(page.locator("#stands")).to_be_visible()
+        links = [f"link of h{number}-eth0" for number in range(1, 10)]
+        page.get_by_role("button", name=links[0]).press("Enter")
+        for link in links[1:-1]:
+            page.get_by_role("button", name=link).press("Shift+Enter")
+        page.get_by_role("button", name="Keep open").click()
+        page.get_by_role("button", name=links[-1]).press("Enter")
+        expect(page.locator(".link.chosen")).to_have_count(9)
+        open_now = page.locator(".curves:visible")
+        expect(open_now).to_have_count(9)
+        with page.expect_response(re.compile(r"samples\?(\d=[0-9.]+&?){9}$")):
+            pass
+        lab.run_until("1 s")
+        # All are exact, also the ninth; the line to h2 is full, and to h4 nothing goes.
+        for part in open_now.all():
+            back = part.locator("[data-of=rate] .back")
+            expect(back).to_have_attribute("d", re.compile("^M([^L]*L){49}[^L]*$"))
+        for name, is_full in (("h2", True), ("h4", False)):
+            back = open_now.filter(has_text=f"{name} (dashed)").locator("[data-of=rate] .back")
+            height = float((back.get_attribute("d") or "").split()[-1])
+            assert height < 100 if is_full else height == 172
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Curves as SVG").click()
+        text = saved.value.path().read_text()
+        assert all(f"h{number}-eth0" in text for number in range(1, 10))
+        open_now.nth(1).get_by_role("button", name="Close").click()
+        page.click("#close")
+        expect(open_now).to_have_count(7)
+        expect(page.locator(".link.chosen")).to_have_count(7)
         page.context.close()
     assert faults == []

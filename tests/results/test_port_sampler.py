@@ -48,6 +48,14 @@ def test_both_ways_and_drops_by_reason_on_the_virtual_clock():
             lab.wait([lab.start(flood())])
             lab.run_until("1 s")
             assert len(sampler.read()) == 20
+            skipped = lab.connection.samples_read(sampler=0, skip=17)
+            assert skipped["start_ps"] == 850_000_000_000
+            whole = lab.connection.samples_read(sampler=0)["ports"]
+            assert skipped["ports"] == {
+                port: {name: numbers[17:] for name, numbers in columns.items()} for port, columns in whole.items()
+            }
+            beyond = lab.connection.samples_read(sampler=0, skip=2**40)
+            assert beyond["start_ps"] == 10**12 and not any(beyond["ports"]["s1-eth2"].values())
         check_samples(sampler.read())
         assert sampler.stop().starts_s[:3] == pytest.approx((0.0, 0.05, 0.1))
         with pytest.raises(LabError, match="no sampler 0 runs"):

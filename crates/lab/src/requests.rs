@@ -36,8 +36,8 @@ pub fn answer(at: &mut RunningNetwork, request: Request, world: &mut dyn World) 
         Request::LinksCounters(_) => Ok(link_counters(at)),
         Request::Ports(_) => Ok(ports(at)),
         Request::SamplesStart(asked) => start_samples(at, &asked),
-        Request::SamplesRead(asked) => read_samples(at, asked.sampler),
-        Request::SamplesStop(asked) => stop_samples(at, asked.sampler),
+        Request::SamplesRead(asked) => read_samples(at, asked.sampler, asked.skip),
+        Request::SamplesStop(asked) => stop_samples(at, asked.sampler, asked.skip),
         Request::Schedule(asked) => schedule(at, &asked),
         other => return Err(other),
     })
@@ -334,14 +334,14 @@ pub fn start_samples_at(at: &mut RunningNetwork, asked: &SamplesStart, begin: Ti
     Ok(Reply::Sampler { sampler: at.fabric.sample_ports_from(begin, interval, &ports) })
 }
 
-fn read_samples(at: &RunningNetwork, sampler: u32) -> Answer {
+fn read_samples(at: &RunningNetwork, sampler: u32, skip: Option<u64>) -> Answer {
     let (interval, samples) = at.fabric.samples(sampler).ok_or_else(|| unknown_sampler(sampler))?;
-    Ok(samples_told(at, interval, samples))
+    Ok(samples_told(at, interval, samples, skip))
 }
 
-fn stop_samples(at: &mut RunningNetwork, sampler: u32) -> Answer {
+fn stop_samples(at: &mut RunningNetwork, sampler: u32, skip: Option<u64>) -> Answer {
     let (interval, samples) = at.fabric.stop_samples(sampler).ok_or_else(|| unknown_sampler(sampler))?;
-    Ok(samples_told(at, interval, &samples))
+    Ok(samples_told(at, interval, &samples, skip))
 }
 
 fn unknown_sampler(sampler: u32) -> LabError {
@@ -371,14 +371,18 @@ const COLUMNS: [Column; 17] = [
     ("backlog_bytes", |port| port.backlog_bytes),
 ];
 
-fn samples_told(at: &RunningNetwork, interval: Duration, samples: &Samples) -> Reply {
+/// What was counted after the first `skip` intervals.
+fn samples_told(at: &RunningNetwork, interval: Duration, samples: &Samples, skip: Option<u64>) -> Reply {
+    let counted = samples.ports.first().map_or(0, |(_, series)| series.len());
+    let skip = usize::try_from(skip.unwrap_or(0)).unwrap_or(usize::MAX).min(counted);
     let columns = |series: &[PortCounters]| {
-        COLUMNS.into_iter().map(|(name, of)| (name, series.iter().map(of).collect())).collect::<BTreeMap<_, _>>()
+        let told = series.get(skip..).unwrap_or_default();
+        COLUMNS.into_iter().map(|(name, of)| (name, told.iter().map(of).collect())).collect::<BTreeMap<_, _>>()
     };
     let named = |port: &PortId| at.names.port_names[port.0 as usize].clone();
     Reply::Samples(SamplesTold {
         interval_ps: interval,
-        start_ps: samples.start,
+        start_ps: samples.start + Duration::from_ps(interval.as_ps() * skip as u64),
         full: samples.full,
         ports: samples.ports.iter().map(|(port, series)| (named(port), columns(series))).collect(),
     })

@@ -451,7 +451,7 @@ class SamplesTold(TypedDict):
     ports: dict[str, dict[str, list[int]]]
     """For each port its columns by name."""
     start_ps: int
-    """The time when the first began."""
+    """The time when the first that is told began."""
 
 
 class ShownReply(TypedDict):

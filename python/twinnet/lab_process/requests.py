@@ -383,19 +383,21 @@ class LabRequests(AnsweringLab):
         """
         return cast("SamplerReply", self.answer("samples.start", _given(interval_ps=interval_ps, ports=ports)))
 
-    def samples_read(self, *, sampler: int) -> SamplesTold:
+    def samples_read(self, *, sampler: int, skip: int | None = None) -> SamplesTold:
         """Reports what was counted so far.
 
         `sampler`: The sampler.
+        `skip`: So many intervals, the first ones, are left out: those that were told before.
         """
-        return cast("SamplesTold", self.answer("samples.read", _given(sampler=sampler)))
+        return cast("SamplesTold", self.answer("samples.read", _given(sampler=sampler, skip=skip)))
 
-    def samples_stop(self, *, sampler: int) -> SamplesTold:
+    def samples_stop(self, *, sampler: int, skip: int | None = None) -> SamplesTold:
         """Reports what was counted and ends the sampler.
 
         `sampler`: The sampler.
+        `skip`: As in `samples.read`.
         """
-        return cast("SamplesTold", self.answer("samples.stop", _given(sampler=sampler)))
+        return cast("SamplesTold", self.answer("samples.stop", _given(sampler=sampler, skip=skip)))
 
     def schedule(self, *, at_ps: int, set: JsonObject) -> None:
         """Changes a link at a given time.

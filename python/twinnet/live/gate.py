@@ -33,7 +33,7 @@ METRICS = "/metrics"
 """What programs may ask for with the token alone."""
 _TOKEN_BYTES = 16
 _MOST_PATH_BYTES = 200
-_MOST_QUERY_BYTES = 200
+_MOST_QUERY_BYTES = 1000
 _MOST_HEADER_BYTES = 8192
 _MOST_BODY_BYTES = 8192
 HEADERS: Mapping[str, str] = {

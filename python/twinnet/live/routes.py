@@ -64,7 +64,7 @@ def routes(network: Mapping[str, Any], feed: Feed, acts: Acts, places: Places | 
             Route("/controllers", answers.controllers),
             Route("/follow", answers.followed),
             Route("/settings/{link:int}", answers.settings),
-            Route("/samples/{link:int}", answers.sampled),
+            Route("/samples", answers.sampled),
             Route("/acts", answers.done),
             Route(METRICS, answers.metrics),
             *(of_control if network.get("control") else []),
@@ -131,10 +131,11 @@ class _Answers:
     async def sampled(self, request: Request) -> Response:
         def work() -> dict[str, Any]:
             try:
-                since_s = float(request.query_params.get("since", "0"))
+                asked = {int(link): float(since_s) for link, since_s in request.query_params.multi_items()}
             except ValueError:
-                raise BadValue("since is no number", "write seconds of the lab's clock") from None
-            return {"interval_s": INTERVAL_S, "rows": self._acts.fine.since(request.path_params["link"], since_s)}
+                remedy = "write NUMBER=SECONDS of the lab's clock for each link"
+                raise BadValue("what is asked for are no links with times", remedy) from None
+            return {"interval_s": INTERVAL_S, "links": self._acts.fine.since(asked)}
 
         return await _answered(work)
 

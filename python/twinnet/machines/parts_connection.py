@@ -308,15 +308,15 @@ class PartsConnection(SeveralMachines):
             self._samplers[number] = sampler
         return {"sampler": number}
 
-    def samples_read(self, *, sampler: int) -> SamplesTold:
-        """Report what was counted so far."""
-        return self._sampler(sampler).read()
+    def samples_read(self, *, sampler: int, skip: int | None = None) -> SamplesTold:
+        """Report what was counted so far, without the first `skip` intervals."""
+        return self._sampler(sampler).read(skip)
 
-    def samples_stop(self, *, sampler: int) -> SamplesTold:
-        """Report what was counted, and end the sampler."""
+    def samples_stop(self, *, sampler: int, skip: int | None = None) -> SamplesTold:
+        """Report what was counted, without the first `skip` intervals, and end the sampler."""
         found = self._sampler(sampler)
         del self._samplers[sampler]
-        return found.stop()
+        return found.stop(skip)
 
     def _sampler(self, number: int) -> PartsSampler:
         self._check()

@@ -60,16 +60,16 @@ class PartsSampler:
             f"sample every {format_duration(_rounded_up(apart_ps))}, or the ports of each machine by themselves",
         )
 
-    def read(self) -> SamplesTold:
-        """Return what was counted so far, in the form of the lab protocol."""
-        return _joined(self._read_all())
+    def read(self, skip: int | None = None) -> SamplesTold:
+        """Return what was counted so far, without the first `skip` intervals, in the form of the lab protocol."""
+        return _joined(self._read_all(skip))
 
-    def stop(self) -> SamplesTold:
-        """Return what was counted, and end."""
-        return _joined(self._on_all(lambda name, lab: lab.samples_stop(sampler=self._numbers[name])))
+    def stop(self, skip: int | None = None) -> SamplesTold:
+        """Return what was counted, without the first `skip` intervals, and end."""
+        return _joined(self._on_all(lambda name, lab: lab.samples_stop(sampler=self._numbers[name], skip=skip)))
 
-    def _read_all(self) -> dict[str, SamplesTold]:
-        return self._on_all(lambda name, lab: lab.samples_read(sampler=self._numbers[name]))
+    def _read_all(self, skip: int | None = None) -> dict[str, SamplesTold]:
+        return self._on_all(lambda name, lab: lab.samples_read(sampler=self._numbers[name], skip=skip))
 
     def _on_all(self, ask: Callable[[str, LabRequests], _Answer]) -> dict[str, _Answer]:
         """Ask all parts side by side."""

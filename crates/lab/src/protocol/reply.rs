@@ -451,7 +451,7 @@ pub struct PortRow {
 pub struct SamplesTold {
     /// The length of an interval.
     pub interval_ps: Duration,
-    /// The time when the first began.
+    /// The time when the first that is told began.
     pub start_ps: Time,
     /// `true` if it ended because it keeps no more.
     pub full: bool,

@@ -266,6 +266,8 @@ requests! {
     "samples.read" SamplesRead {
         /// The sampler.
         sampler = "sampler": u32,
+        /// So many intervals, the first ones, are left out: those that were told before.
+        skip = "skip": Option<u64>,
     } -> Samples "`{\"interval_ps\": n, \"start_ps\": n, \"full\": bool, \"ports\": {name: {column: [...]}}}`: \
         [columns](#samples)";
 
@@ -273,6 +275,8 @@ requests! {
     "samples.stop" SamplesStop {
         /// The sampler.
         sampler = "sampler": u32,
+        /// As in `samples.read`.
+        skip = "skip": Option<u64>,
     } -> Samples "as `samples.read`";
 
     /// Changes a link at a given time.

@@ -38,11 +38,11 @@ export function ticksWithin(ticks, last, seconds) {
   return ticks.filter(({ now }) => now >= last - seconds - 0.001 && now <= last);
 }
 
-/** Draws the curves of link `number` over the `seconds` up to the last of `ticks` into the elements called rate, queue,
- * drops, marks and reasons (of drops). The times for which the lab was late are hatched, and the moments of `acts`
+/** Draws the curves of link `number` over the `seconds` up to the last of `ticks` into the parts of `root` called rate,
+ * queue, drops, marks and reasons (of drops) by their `data-of`. The times for which the lab was late are hatched, and the moments of `acts`
  * marked. The ticks `beside`, if there are any, are drawn too, and the difference into elements of their own. Of
  * `finer` ticks, if there are any, the numbers are drawn. */
-export function drawCurves(ticks, number, seconds, acts, beside = null, finer = ticks) {
+export function drawCurves(root, ticks, number, seconds, acts, beside = null, finer = ticks) {
   const last = ticks.at(-1)?.now ?? 0;
   const kept = ticksWithin(finer, last, seconds);
   const others = ticksWithin(beside ?? [], last, seconds);
@@ -63,18 +63,18 @@ export function drawCurves(ticks, number, seconds, acts, beside = null, finer = 
     const y = upTo(most);
     if (RARE.includes(name)) {
       const isSeen = values.some((value) => value > 0);
-      showPart(name, isSeen);
-      showPart(`${name}-difference`, isSeen && beside !== null);
+      showPart(root, name, isSeen);
+      showPart(root, `${name}-difference`, isSeen && beside !== null);
       if (!isSeen) continue;
     }
     const below = ground();
     for (const [kind, place] of [["there", 2 * number], ["back", 2 * number + 1]]) {
       below.push(...bandsOf(kept, last, seconds, ({ ways }) => ways[place].edges?.[name], y, kind));
     }
-    draw(name, last, seconds, below, [[TOP, told(most)]], lines, y);
-    if (beside !== null) drawDifference(name, of, told, kept, others, number, last, seconds);
+    draw(root, name, last, seconds, below, [[TOP, told(most)]], lines, y);
+    if (beside !== null) drawDifference(root, name, of, told, kept, others, number, last, seconds);
   }
-  drawReasons(kept, number, last, seconds, ground());
+  drawReasons(root, kept, number, last, seconds, ground());
 }
 
 /** The height of a value in a curve whose greatest is `most`. */
@@ -82,17 +82,21 @@ function upTo(most) {
   return (value) => BOTTOM - ((BOTTOM - TOP) * value) / most;
 }
 
-function showPart(name, isShown) {
-  document.getElementById(name).parentElement.hidden = !isShown;
+function partOf(root, name) {
+  return root.querySelector(`[data-of="${name}"]`);
+}
+
+function showPart(root, name, isShown) {
+  partOf(root, name).parentElement.hidden = !isShown;
 }
 
 /** Draws how many frames are dropped for each reason, as far as there are any, above `ground`. */
-function drawReasons(kept, number, last, seconds, ground) {
+function drawReasons(root, kept, number, last, seconds, ground) {
   const both = [2 * number, 2 * number + 1];
   const found = Object.keys(REASONS).filter((reason) =>
     kept.some(({ ways }) => both.some((place) => ways[place].reasons?.[reason] > 0)),
   );
-  showPart("reasons", found.length > 0);
+  showPart(root, "reasons", found.length > 0);
   if (found.length === 0) return;
   const kind = (reason) => `reason reason-${Object.keys(REASONS).indexOf(reason)}`;
   const lines = found.flatMap((reason) => {
@@ -108,11 +112,11 @@ function drawReasons(kept, number, last, seconds, ground) {
     const name = element("text", { x: WIDTH - 1.5 * SIGN, y, "text-anchor": "end" }, REASONS[reason]);
     return [element("rect", { class: kind(reason), ...sign }), name];
   });
-  draw("reasons", last, seconds, [...ground, ...names], [[TOP, shortText(most)]], lines, upTo(most));
+  draw(root, "reasons", last, seconds, [...ground, ...names], [[TOP, shortText(most)]], lines, upTo(most));
 }
 
 /** Draws what the first recording has more than the one beside it. */
-function drawDifference(name, of, told, kept, others, number, last, seconds) {
+function drawDifference(root, name, of, told, kept, others, number, last, seconds) {
   const lines = ["there", "back"].map((kind, turned) => {
     const differences = differencesOf(kept, others, seriesOf(of, 2 * number + turned));
     return [kind, kept, (tick) => differences.get(tick) ?? null];
@@ -122,7 +126,7 @@ function drawDifference(name, of, told, kept, others, number, last, seconds) {
   const middle = (TOP + BOTTOM) / 2;
   const y = (value) => middle - ((BOTTOM - TOP) * value) / (2 * most);
   const axis = element("line", { class: "axis", x1: 0, x2: WIDTH, y1: middle, y2: middle });
-  draw(`${name}-difference`, last, seconds, [axis], [[TOP, `+${told(most)}`], [BOTTOM, `−${told(most)}`]], lines, y);
+  draw(root, `${name}-difference`, last, seconds, [axis], [[TOP, `+${told(most)}`], [BOTTOM, `−${told(most)}`]], lines, y);
 }
 
 /** What `series` has at each tick of `kept`, minus what it had in the interval of `others` in which that tick ends. */
@@ -145,8 +149,8 @@ function seriesOf(of, place) {
   return ({ ways }) => (ways[place].known === false ? null : of(ways[place]));
 }
 
-function draw(name, last, seconds, ground, labels, lines, y) {
-  const svg = document.getElementById(name);
+function draw(root, name, last, seconds, ground, labels, lines, y) {
+  const svg = partOf(root, name);
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.replaceChildren(
     ...ground,

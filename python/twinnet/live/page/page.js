@@ -23,8 +23,8 @@ const control = network.control ? new Control(view, flows, follow) : null;
 if (control !== null) traffic.onStop = (act) => control.do(act);
 if (network.keeps_places) view.picture.onPlace = keepPlace;
 const fine = new FineCurves(view);
-view.onChoose = (number) => {
-  fine.choose(number);
+view.onChoose = (number, all) => {
+  fine.choose(all);
   control?.choose(number);
 };
 

@@ -17,7 +17,7 @@ const LEAST_READABLE = 0.35;
 
 export class Picture {
   /** Draws `network` for `svg`, which shows it after `begin`; `choose` is called with the number of a link that is
-   * clicked. `opener` gives what a click on a node does, in words and as a function, and a function for a double click,
+   * clicked, and whether Shift was held. `opener` gives what a click on a node does, in words and as a function, and a function for a double click,
    * if it does something else; nothing for a node that cannot be clicked. */
   constructor(svg, network, choose, opener) {
     this.network = network;
@@ -47,7 +47,7 @@ export class Picture {
       times.set(pair, nth + 1);
       const shift = Math.ceil(nth / 2) * 6 * APART * (nth % 2 ? 1 : -1) * (link.a > link.b ? -1 : 1);
       const group = this.#link([link.a, link.b], shift, `${link.a_port} – ${link.b_port}`);
-      asButton(group, `link of ${link.a_port} and ${link.b_port}: show curves`, () => choose(number));
+      asButton(group, `link of ${link.a_port} and ${link.b_port}: show curves`, (event) => choose(number, event.shiftKey));
     });
     this.folds = foldsOf(network).map((fold) => this.#fold(fold));
     this.drawing.append(this.controllers.drawn);
@@ -350,9 +350,9 @@ export class Picture {
     if (this.shown.length > 0) this.update(this.shown);
   }
 
-  /** Marks the link whose curves are shown; `null`: none. */
+  /** Marks the links whose curves are shown. */
   mark(chosen) {
-    this.links.forEach(({ group }, number) => group.classList.toggle("chosen", number === chosen));
+    this.links.forEach(({ group }, number) => group.classList.toggle("chosen", chosen.includes(number)));
   }
 }
 
@@ -360,9 +360,9 @@ export class Picture {
 function asButton(group, name, act, actTwice = null) {
   put(group, { tabindex: 0, role: "button", "aria-label": name });
   let waiting = null;
-  group.addEventListener("click", () => {
+  group.addEventListener("click", (event) => {
     clearTimeout(waiting);
-    if (actTwice === null) act();
+    if (actTwice === null) act(event);
     else waiting = setTimeout(act, DOUBLE_CLICK_MS);
   });
   group.addEventListener("dblclick", () => {
@@ -372,7 +372,7 @@ function asButton(group, name, act, actTwice = null) {
   group.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      act();
+      act(event);
     }
   });
 }

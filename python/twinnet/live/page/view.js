@@ -30,7 +30,9 @@ export class View {
   /** Shows `network`; `opener` is that of the picture. A recording is kept whole: `isWhole`. */
   constructor(network, opener = () => null, isWhole = false) {
     this.network = network;
+    /** The number of the link whose curves are shown, and by their numbers the parts of the page with those of others. */
     this.chosen = null;
+    this.keptCurves = new Map();
     /** How many seconds before the shown moment the curves begin. */
     this.seconds = MOST_S;
     /** So many are asked for. */
@@ -39,15 +41,15 @@ export class View {
     this.acts = [];
     /** The ticks of a recording that is set beside this one. */
     this.beside = null;
-    /** The samples of the chosen link, where there are some. */
-    this.fine = [];
+    /** The samples of links by their numbers, where there are some. */
+    this.fine = new Map();
     /** The verdict that is shown, with all its reasons. */
     this.told = "";
     this.onChoose = () => {};
     document.title = `${network.lab} – twinnet live`;
     at("lab").textContent = network.lab;
     at("title").textContent = network.title;
-    this.picture = new Picture(at("picture"), network, (number) => this.choose(number), opener);
+    this.picture = new Picture(at("picture"), network, (number, keeps) => this.choose(number, keeps), opener);
     const zoom = new Zoom(at("picture"), (pixels) => this.picture.scale(pixels));
     this.picture.begin();
     this.picture.onBounds = (bounds) => zoom.fit(bounds);
@@ -75,7 +77,14 @@ export class View {
       at("other-reasons").hidden = !shown;
       at("all-reasons").setAttribute("aria-expanded", String(shown));
     });
-    at("full").addEventListener("click", () => at("figure").requestFullscreen());
+    // All of the page, with the verdict, and with what a click opens.
+    at("full").addEventListener("click", () => {
+      if (document.fullscreenElement) document.exitFullscreen();
+      else document.documentElement.requestFullscreen();
+    });
+    document.addEventListener("fullscreenchange", () => {
+      at("full").textContent = document.fullscreenElement ? "Leave full screen" : "Full screen";
+    });
     at("print").addEventListener("click", () => window.print());
     at("save-data").addEventListener("click", () => this.#saveData());
     at("save-picture").addEventListener("click", () => {
@@ -86,6 +95,7 @@ export class View {
       this.span = Number(at("span").value);
       this.#curves();
     });
+    at("keep").addEventListener("click", () => this.choose(null, true));
     at("close").addEventListener("click", () => this.choose(null));
     at("play").addEventListener("click", () => this.play(!this.player.playing));
     at("speed").addEventListener("change", () => (this.player.speed = Number(at("speed").value)));
@@ -120,21 +130,57 @@ export class View {
     return this.player.span?.[1] ?? 0;
   }
 
-  /** Shows samples of the chosen link in its curves. */
-  showFine(ticks) {
-    this.fine = ticks;
-    if (this.chosen !== null) this.#curves();
+  /** Shows samples of links in their curves. */
+  showFine(samples) {
+    this.fine = samples;
+    this.#curves();
   }
 
-  choose(number) {
+  /** Shows the curves of a link; `null`: of none but the kept ones. If it `keeps` those that were shown, they stay. */
+  choose(number, keeps = false) {
+    if (keeps && this.chosen !== null && this.chosen !== number) this.#keep(this.chosen);
+    if (number !== null) this.#let(number);
     this.chosen = number;
-    this.picture.mark(number);
     at("curves").hidden = number === null;
-    this.onChoose(number);
-    if (number === null) return;
-    const link = this.network.links[number];
-    at("chosen").textContent = `${link.a_port} → ${link.b} (solid), ${link.b_port} → ${link.a} (dashed)`;
+    this.#chosenAnew();
+    if (number !== null) at("chosen").textContent = this.#curvesOf(number);
     this.#curves();
+  }
+
+  #curvesOf(number) {
+    const link = this.network.links[number];
+    return `${link.a_port} → ${link.b} (solid), ${link.b_port} → ${link.a} (dashed)`;
+  }
+
+  #chosenAnew() {
+    const all = [...this.keptCurves.keys(), ...(this.chosen === null ? [] : [this.chosen])];
+    this.picture.mark(all);
+    this.onChoose(this.chosen, all);
+  }
+
+  /** Keeps the curves of a link open, below those of the chosen one. */
+  #keep(number) {
+    const part = document.createElement("section");
+    part.className = "curves";
+    const head = Object.assign(document.createElement("h2"), { textContent: this.#curvesOf(number) });
+    const close = Object.assign(document.createElement("button"), { type: "button", textContent: "Close" });
+    close.addEventListener("click", () => {
+      this.#let(number);
+      this.#chosenAnew();
+    });
+    const line = document.createElement("p");
+    line.append(close);
+    const curves = [...at("curves").querySelectorAll(".curve")].map((one) => one.cloneNode(true));
+    for (const one of curves) one.querySelector("svg").removeAttribute("id");
+    part.append(head, line, ...curves);
+    at("kept-curves").append(part);
+    this.keptCurves.set(number, part);
+  }
+
+  /** Keeps them no longer. */
+  #let(number) {
+    this.keptCurves.get(number)?.remove();
+    this.keptCurves.delete(number);
   }
 
   #show(shown) {
@@ -144,17 +190,21 @@ export class View {
     this.picture.update(ways);
     if (controllers !== undefined) this.picture.controllers.update(controllers);
     this.#ports(ways);
-    if (this.chosen !== null) this.#curves();
+    this.#curves();
     this.heat.draw(this.player.ticks.slice(0, shown + 1), this.seconds);
     this.#place();
   }
 
   #curves() {
     const { shown, ticks } = this.player;
-    if (shown === null) return;
+    const parts = [...this.keptCurves, ...(this.chosen === null ? [] : [[this.chosen, at("curves")]])];
+    if (shown === null || parts.length === 0) return;
     const seconds = Math.min(this.seconds, this.span);
     const until = ticks.slice(0, shown + 1);
-    drawCurves(until, this.chosen, seconds, this.acts, this.beside, finest(until, this.fine));
+    for (const [number, part] of parts) {
+      const finer = finest(until, this.fine.get(number) ?? []);
+      drawCurves(part, until, number, seconds, this.acts, this.beside, finer);
+    }
   }
 
   #find(words) {
@@ -172,9 +222,13 @@ export class View {
   }
 
   #saveCurves() {
-    const link = at("chosen").textContent;
-    const shown = [...document.querySelectorAll(".curve:not([hidden]) svg")];
-    const parts = shown.map((svg) => [`${svg.id.replace("-", ": ")}, ${link}`, "curve", svg]);
+    const parts = [[this.chosen, at("curves")], ...this.keptCurves].flatMap(([number, part]) =>
+      [...part.querySelectorAll(".curve:not([hidden]) svg")].map((svg) => [
+        `${svg.dataset.of.replace("-", ": ")}, ${this.#curvesOf(number)}`,
+        "curve",
+        svg,
+      ]),
+    );
     this.#saveSvg("curves", parts);
   }
 
