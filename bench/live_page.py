@@ -314,13 +314,18 @@ def _size() -> Figure:
 
 
 def _imports(repetitions: int) -> Iterator[Figure]:
-    """How long `import twinnet` takes, and Python alone. Nothing of the page is among what it imports."""
+    """How long `import twinnet` and `--help` take, and Python alone. Nothing of the page is among what they import."""
 
-    def taken_s(text: str) -> float:
+    def taken_s(*words: str) -> float:
         begin_s = time.perf_counter()
-        subprocess.run([sys.executable, "-c", text], check=True)
+        subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begin_s
 
     check = "import sys, twinnet; assert not {'starlette', 'uvicorn', 'twinnet.live'} & set(sys.modules)"
-    for name, text in (("import twinnet", check), ("python -c pass", "pass")):
-        yield Figure(name, "s", [taken_s(text) for _ in range(5 * repetitions)])
+    ways = {
+        "import twinnet": ("-c", check),
+        "twinnet --help": ("-m", "twinnet", "--help"),
+        "python -c pass": ("-c", "pass"),
+    }
+    for name, words in ways.items():
+        yield Figure(name, "s", [taken_s(*words) for _ in range(5 * repetitions)])

@@ -142,7 +142,7 @@ assert.deepEqual(live.map((row) => row.isNew), [false, true], "a bucket that com
 
 TABLES = """
 import assert from "node:assert/strict";
-const { controllerRows, Lights, trafficRows } = await import(`${process.argv[1]}/tables.js`);
+const { controllerRows, Lights, messageRows, trafficRows } = await import(`${process.argv[1]}/tables.js`);
 const flow = {
   key: "1", host: "h2", what: "tcp sink", ends: "10.0.0.1:5001 to 10.0.0.2:5001", finished: false, bytes: 1000,
   lost: null, rtt_ms: 20.195, window: 10,
@@ -171,6 +171,15 @@ const lost = { ...row, switch: "s2", version: null, role: null, trouble: "Connec
 const [joined, refused] = controllerRows([{ ...row, packet_ins: 3 }, lost], [row]);
 assert.deepEqual([joined.cells.slice(2), joined.counts], [["OpenFlow 1.3, master", 4, 3, 0], true]);
 assert.deepEqual([refused.cells[2], refused.isNew], ["not connected: Connection refused", true]);
+const message = (at, type, sent) => ({ at_ps: at, type, sent, xid: 7, bytes: 80 });
+const said = (count, ...newest) => ({ target: "c0", sent: { PACKET_IN: count }, received: { HELLO: 1 }, newest });
+const [early, late] = [message(1e12, "HELLO", false), message(2e12, "PACKET_IN", true)];
+const [packets, hellos, newer, older] = messageRows([said(2, early, late)], [said(1, early)]);
+assert.deepEqual([packets.cells, packets.counts], [["all", "c0", "to it", "PACKET_IN", "\u2013", 2], true]);
+assert.deepEqual([hellos.cells[2], hellos.counts], ["from it", false]);
+assert.deepEqual([newer.cells, newer.isNew], [["2.000000 s", "c0", "to it", "PACKET_IN", 80, 1], true]);
+assert.deepEqual([older.cells[3], older.isNew], ["HELLO", false]);
+assert.equal(messageRows([said(2, late)], null)[2].isNew, false, "at the first look nothing is new");
 """
 
 ZOOM = """

@@ -57,8 +57,8 @@ impl VirtualControl {
         Ok(Reply::Done {})
     }
 
-    /// `controllers`: how the connections stand.
-    pub(super) fn state(&self, at: &RunningNetwork) -> Reply {
+    /// `controllers`: how the connections stand, and what was `said`.
+    pub(super) fn state(&self, at: &RunningNetwork, said: bool) -> Reply {
         let rows = self.attached.iter().map(|(connection, attached)| {
             let states = at.fabric.controllers(attached.node);
             ControllerRow {
@@ -66,6 +66,7 @@ impl VirtualControl {
                 target: attached.target.clone(),
                 peer: PeerKind::Controller,
                 state: states.into_iter().find(|state| state.connection == *connection),
+                said: said.then(|| at.fabric.control_messages(attached.node, *connection)).flatten(),
             }
         });
         Reply::Controllers(rows.collect())

@@ -244,7 +244,7 @@ impl VirtualLab {
             Request::ControllerOpen(asked) => self.control.open(&mut self.network, *asked),
             Request::ControllerClose(asked) => self.control.close(&mut self.network, asked.connection),
             Request::ControllersWait(asked) => self.wait_for_controllers(&asked, pause),
-            Request::Controllers(_) => Ok(self.control.state(&self.network)),
+            Request::Controllers(asked) => Ok(self.control.state(&self.network, asked.said == Some(true))),
             Request::CaptureStart(asked) => self.start_capture(&asked),
             Request::CaptureStop(asked) => self.stop_capture(asked.capture),
             Request::Fidelity(_) => Ok(Reply::VirtualFidelity {

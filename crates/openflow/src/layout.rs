@@ -293,6 +293,15 @@ macro_rules! messages {
                 match self { $(Self::$name { .. } => $kind,)* }
             }
 
+            /// The name of an `ofp_type`, as this type has it; `None` where there is none.
+            #[must_use]
+            pub const fn name_of(kind: u8) -> Option<&'static str> {
+                match kind {
+                    $($kind => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+
             fn read(kind: u8, reader: &mut crate::wire::Reader) -> Result<Self, crate::Refusal> {
                 Ok(match kind {
                     $($kind => Self::$name $(({

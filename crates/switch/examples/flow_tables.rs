@@ -53,11 +53,11 @@ impl Controlled {
             Message::FlowMod(flow).encode(xid, &mut bytes).expect("a short message");
         }
         Message::BarrierRequest.encode(1, &mut bytes).expect("a short message");
-        self.agent.take_output();
+        self.agent.take_output(twinnet_units::Time::ZERO);
         let begin = Instant::now();
         self.say(&bytes);
         let elapsed = begin.elapsed().as_secs_f64();
-        let replies = self.agent.take_output();
+        let replies = self.agent.take_output(twinnet_units::Time::ZERO);
         assert_eq!(replies.iter().map(|(_, bytes, _)| bytes.len()).sum::<usize>(), 8, "a barrier reply and no error");
         elapsed
     }

@@ -265,6 +265,26 @@ class LabSwitch:
             for row in rows
         ]
 
+    def controller_messages(self) -> list[dict[str, Any]]:
+        """Return what was said on each connection of the switch with a controller or a tool.
+
+        Each row has ``target`` and ``peer``, as :attr:`controller_state` has them, ``received`` and ``sent`` (how many
+        messages of each type came and were sent; types have the names of the OpenFlow specification without
+        ``OFPT_``), and ``newest``: the 32 newest messages, the oldest of them first, each with ``at_ps`` (of the lab's
+        clock), ``sent`` (by the switch), ``type``, ``xid`` and ``bytes`` (with its header).
+
+        Raises
+        ------
+        NotAvailable
+            Open vSwitch keeps no such list.
+        """
+        if self.open_vswitch is not None:
+            raise NotAvailable(
+                f"Open vSwitch keeps no messages of {self.name}", "capture them at the controller's port"
+            )
+        rows = [row for row in self._lab.connection.controllers(said=True) if row["switch"] == self.name]
+        return [{"target": row["target"], "peer": row["peer"], **row["said"]} for row in rows if row.get("said")]
+
     def set_links(self, up: bool) -> list[str]:
         """Take all links of the switch up or down, and return the nodes at their other ends."""
         others: list[str] = []

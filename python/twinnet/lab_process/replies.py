@@ -34,6 +34,8 @@ __all__ = [
     "LearntRow",
     "LinkCounters",
     "LinkRow",
+    "Message",
+    "Messages",
     "MeterRow",
     "NextReply",
     "NowReply",
@@ -146,6 +148,8 @@ class ControllerRow(TypedDict):
     """The kind of the peer."""
     role: NotRequired[str]
     """`"equal"`, `"master"` or `"slave"`."""
+    said: NotRequired[Messages | None]
+    """What was said on it, where it was asked for."""
     switch: str
     """The switch."""
     target: str
@@ -334,6 +338,32 @@ class LinkRow(TypedDict):
     """From `b` to `a`."""
     link: int
     """Its number."""
+
+
+class Message(TypedDict):
+    """A message."""
+
+    at_ps: int
+    """When it came or was sent."""
+    bytes: int
+    """Its length with the header."""
+    sent: bool
+    """`true`: the switch sent it."""
+    type: str
+    """Its type."""
+    xid: int
+    """Its transaction."""
+
+
+class Messages(TypedDict):
+    """What was said on a connection."""
+
+    newest: list[Message]
+    """The newest ones, the oldest of them first; 32 at most."""
+    received: dict[str, int]
+    """How many messages came, by type: the name in the specification without `OFPT_`."""
+    sent: dict[str, int]
+    """How many were sent, by type."""
 
 
 class MeterRow(TypedDict):

@@ -306,9 +306,12 @@ class LabRequests(AnsweringLab):
         """
         self.answer("controller.close", _given(connection=connection))
 
-    def controllers(self) -> list[ControllerRow]:
-        """Reports how the connections of controllers stand."""
-        return cast("list[ControllerRow]", self.answer("controllers", {}))
+    def controllers(self, *, said: bool | None = None) -> list[ControllerRow]:
+        """Reports how the connections of controllers stand.
+
+        `said`: Whether it is also told what was said: `received` and `sent` by type, and the `newest` messages.
+        """
+        return cast("list[ControllerRow]", self.answer("controllers", _given(said=said)))
 
     def controllers_wait(self, *, switches: Sequence[str], until_ps: int | None = None) -> FinishedReply:
         """Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing

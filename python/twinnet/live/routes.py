@@ -62,6 +62,7 @@ def routes(network: Mapping[str, Any], feed: Feed, acts: Acts, places: Places | 
             Route("/groups/{switch}", answers.groups),
             Route("/traffic", answers.traffic),
             Route("/controllers", answers.controllers),
+            Route("/messages/{switch}", answers.messages),
             Route("/follow", answers.followed),
             Route("/settings/{link:int}", answers.settings),
             Route("/samples", answers.sampled),
@@ -111,6 +112,9 @@ class _Answers:
 
     async def controllers(self, _: Request) -> Response:
         return await _answered(lambda: controllers_now(self._lab))
+
+    async def messages(self, request: Request) -> Response:
+        return await _answered(lambda: self._lab.switch(request.path_params["switch"]).controller_messages())
 
     async def followed(self, request: Request) -> Response:
         asked = request.query_params

@@ -248,9 +248,10 @@ class PartsConnection(SeveralMachines):
                     return self._part_of[node["name"]]
         return None
 
-    def controllers(self) -> list[ControllerRow]:
-        """Report how the connections of controllers stand."""
-        return [row for rows in self._on_all(lambda name, _: self._labs[name].controllers()).values() for row in rows]
+    def controllers(self, *, said: bool | None = None) -> list[ControllerRow]:
+        """Report how the connections of controllers stand, and what was `said`."""
+        every = self._on_all(lambda name, _: self._labs[name].controllers(said=said))
+        return [row for rows in every.values() for row in rows]
 
     def controllers_wait(self, *, switches: Sequence[str], until_ps: int | None = None) -> FinishedReply:
         """Wait until each switch has agreed on a version with a controller."""

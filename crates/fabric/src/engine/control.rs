@@ -6,7 +6,7 @@ use twinnet_units::{impossible, Duration, Time};
 use super::channel::{Channel, Said};
 use super::{Fabric, Line, Node, NodeId, Port, PortId, SwitchNode, World};
 use crate::line::Feed;
-use twinnet_switch::control::{Agent, ConnectionState, Lines, Peer, PortFacts, PortTraffic};
+use twinnet_switch::control::{Agent, ConnectionState, Lines, Messages, Peer, PortFacts, PortTraffic};
 use twinnet_switch::Output;
 
 /// The bytes to be sent to a controller.
@@ -178,7 +178,7 @@ impl Fabric {
             self.control_waits = true;
             return;
         }
-        for output in switch.take_output(NodeId(node)) {
+        for output in switch.take_output(NodeId(node), now) {
             if let Some(channel) = switch.slow_channel() {
                 let connection = output.connection;
                 channel.send_to_controller(output, now);
@@ -238,7 +238,7 @@ impl Fabric {
             self.note_control_output(node.0);
             let Some(Node::Switch(switch)) = self.nodes.get_mut(node.0 as usize) else { continue };
             if switch.slow_channel().is_none() {
-                taken.extend(switch.take_output(node));
+                taken.extend(switch.take_output(node, now));
             }
             // A channel that has become faster still holds what set out before.
             while let Some(output) = switch.channel.as_mut().and_then(|channel| channel.arrived_at_controller(now)) {
@@ -258,6 +258,15 @@ impl Fabric {
             _ => Vec::new(),
         }
     }
+
+    /// Returns what was said on a connection of a switch; `None` when it has ended.
+    #[must_use]
+    pub fn control_messages(&self, node: NodeId, connection: u64) -> Option<Messages> {
+        match self.nodes.get(node.0 as usize) {
+            Some(Node::Switch(switch)) => switch.agent.as_ref()?.messages(connection),
+            _ => None,
+        }
+    }
 }
 
 impl SwitchNode {
@@ -273,10 +282,10 @@ impl SwitchNode {
     }
 
     /// Takes what the agent has to say; connections that it ends are closed.
-    fn take_output(&mut self, node: NodeId) -> Vec<ControlOutput> {
+    fn take_output(&mut self, node: NodeId, now: Time) -> Vec<ControlOutput> {
         let Some(agent) = self.agent.as_mut().filter(|agent| agent.has_output(&self.switch)) else { return Vec::new() };
         agent.tell(&mut self.switch);
-        let taken = agent.take_output();
+        let taken = agent.take_output(now);
         for (connection, ..) in taken.iter().filter(|(_, _, ending)| ending.is_some()) {
             agent.close(&mut self.switch, *connection);
         }

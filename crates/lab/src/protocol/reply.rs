@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{json, Map, Value};
 use twinnet_fabric::{DirectionConfig, PortCounters, TunnelConfig};
 use twinnet_packet::MacAddress;
-use twinnet_switch::control::ConnectionState;
+use twinnet_switch::control::{ConnectionState, Messages};
 use twinnet_switch::{FollowedStep, GroupRow, MeterRow};
 use twinnet_units::{Duration, Rate, Time};
 
@@ -324,6 +324,9 @@ pub struct ControllerRow {
     /// The state of the connection; the switch may have let go of it.
     #[serde(flatten)]
     pub state: Option<ConnectionState>,
+    /// What was said on it, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<Messages>,
 }
 
 /// The state of an interface of the machine.

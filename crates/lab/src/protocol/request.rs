@@ -217,8 +217,11 @@ requests! {
     } -> Done "`{}`";
 
     /// Reports how the connections of controllers stand.
-    "controllers" Controllers {} -> Controllers "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
-        n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\"}`";
+    "controllers" Controllers {
+        /// Whether it is also told what was said: `received` and `sent` by type, and the `newest` messages.
+        said = "said": Option<bool>,
+    } -> Controllers "array of `{\"switch\", \"target\", \"peer\", \"connection\": \
+        n, \"version\": \"1.0\", \"1.3\" or null, \"role\", \"messages\", \"packet_ins\", \"errors\", \"said\"}`";
 
     /// Waits until each switch has agreed on a version with a controller; on the virtual clock also until nothing
     /// more is on its way between them.

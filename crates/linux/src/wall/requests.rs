@@ -54,7 +54,9 @@ fn answer(at: &mut FabricLoop, call: Call) {
         }
         Request::TunnelAttach(asked) => at.attach_tunnel(&asked, descriptors.pop()),
         Request::Tunnels(_) => Ok(Reply::Tunnels(at.hosts.tunnels.state())),
-        Request::Controllers(_) => Ok(Reply::Controllers(at.controllers.state(&at.network))),
+        Request::Controllers(asked) => {
+            Ok(Reply::Controllers(at.controllers.state(&at.network, asked.said == Some(true))))
+        }
         Request::ControllersWait(asked) => return at.controllers.wait(&at.network, &asked, responder),
         Request::Fidelity(_) => {
             let layout = Layout::whole(at.network.spec.nodes.len());

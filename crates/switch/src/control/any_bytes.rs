@@ -100,7 +100,7 @@ impl Attacked {
     /// Bytes that wait to be sent; they are taken out.
     fn waiting(&mut self) -> usize {
         self.agent.tell(&mut self.switch);
-        self.agent.take_output().iter().map(|(_, bytes, _)| bytes.len()).sum()
+        self.agent.take_output(twinnet_units::Time::ZERO).iter().map(|(_, bytes, _)| bytes.len()).sum()
     }
 
     fn frame(&mut self, port: u32, bytes: &[u8]) {
@@ -112,7 +112,7 @@ impl Attacked {
     fn lives(&mut self, version: u8) {
         self.waiting();
         self.say(2, &[version, 2, 0, 12, 0, 0, 0, 9, 1, 2, 3, 4]);
-        let answers = self.agent.take_output();
+        let answers = self.agent.take_output(twinnet_units::Time::ZERO);
         let echo = answers.iter().any(|(to, bytes, _)| *to == 2 && bytes.ends_with(&[0, 0, 0, 9, 1, 2, 3, 4]));
         assert!(echo, "the other controller is not answered");
     }
@@ -194,7 +194,7 @@ fn a_controller_that_does_not_read_is_sent_no_more_frames() {
     };
     v13::Message::FlowMod(change).encode(1, &mut bytes).expect("short enough");
     attacked.say(2, &bytes);
-    attacked.agent.take_output();
+    attacked.agent.take_output(twinnet_units::Time::ZERO);
     for number in 0..20_000_u32 {
         let mut frame = vec![0; 200];
         frame[20..24].copy_from_slice(&number.to_be_bytes());

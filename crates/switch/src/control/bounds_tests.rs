@@ -17,7 +17,7 @@ fn a_message_that_never_ends_is_no_sign_of_life() {
         bench.now = at(second);
         bench.raw(1, &[0]);
         bench.agent.tick(bench.now);
-        let why = bench.agent.take_output().into_iter().find_map(|(_, _, ending)| ending);
+        let why = bench.agent.take_output(twinnet_units::Time::ZERO).into_iter().find_map(|(_, _, ending)| ending);
         ended = ended.or(why.map(|why| (second, why)));
     }
     assert_eq!(ended, Some((10, "it did not answer for 10 s".to_owned())));
@@ -30,7 +30,7 @@ fn whole_messages_keep_a_connection_that_answers_no_probe_by_the_letter() {
         bench.now = at(second);
         bench.say(&Message::BarrierRequest);
         bench.agent.tick(bench.now);
-        assert!(bench.agent.take_output().iter().all(|(_, _, ending)| ending.is_none()));
+        assert!(bench.agent.take_output(twinnet_units::Time::ZERO).iter().all(|(_, _, ending)| ending.is_none()));
     }
 }
 
@@ -61,7 +61,7 @@ fn frames_for_a_controller_by_number_reach_only_that_one_with_their_reason() {
     bench.switch.add_flow("priority=1,actions=controller(reason=no_match,id=5,max_len=20)", bench.now).unwrap();
     bench.send(1, &frames::tcp(1, 2, 80));
     bench.agent.tell(&mut bench.switch);
-    let told: Vec<_> = bench.agent.take_output();
+    let told: Vec<_> = bench.agent.take_output(twinnet_units::Time::ZERO);
     let [(2, bytes, None)] = &told[..] else { panic!("{told:?}") };
     let Ok((_, Message::PacketIn(told))) = Message::decode(bytes) else { panic!("{bytes:?}") };
     assert_eq!((told.reason, told.data.len()), (v13::PacketInReason::NoMatch, 20));

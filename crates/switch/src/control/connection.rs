@@ -4,6 +4,7 @@ use twinnet_openflow::v13::{self, AsyncConfig, ErrorKind, Hello, HelloFailed, Re
 use twinnet_openflow::{v10, Fault, Framer};
 use twinnet_units::{Duration, Time};
 
+use super::log::Log;
 use super::{ConnectionState, Peer, PROBE_INTERVAL};
 
 /// A connection.
@@ -25,6 +26,7 @@ pub(super) struct Connection {
     pub(super) ending: Option<String>,
     pub(super) heard: Time,
     pub(super) probed: bool,
+    pub(super) log: Log,
     pub(super) messages: u64,
     pub(super) packet_ins: u64,
     pub(super) errors: u64,
@@ -66,6 +68,7 @@ impl Connection {
             ending: None,
             heard: now,
             probed: false,
+            log: Log::default(),
             messages: 0,
             packet_ins: 0,
             errors: 0,

@@ -15,6 +15,7 @@ mod connection;
 mod extension_tests;
 pub(super) mod extensions;
 pub(super) mod fields;
+mod log;
 pub(super) mod numbers;
 #[cfg(test)]
 mod read_back;
@@ -32,6 +33,7 @@ mod v13_messages;
 #[cfg(test)]
 mod tests;
 
+pub use log::{Message, Messages};
 pub use numbers::from_narrow;
 
 use std::collections::BTreeMap;
@@ -182,6 +184,7 @@ impl Agent {
                     Ok(Some(message)) => {
                         any = true;
                         connection.messages += 1;
+                        connection.log.note(now, false, &message);
                         // Only whole messages are a sign of life: one that never ends would be one for ever.
                         connection.heard = now;
                         connection.probed = false;
@@ -255,10 +258,13 @@ impl Agent {
     }
 
     /// Returns what is to be sent, by connection; and whether the connection is to be closed then, and why.
-    pub fn take_output(&mut self) -> Vec<(u64, Vec<u8>, Option<String>)> {
+    pub fn take_output(&mut self, now: Time) -> Vec<(u64, Vec<u8>, Option<String>)> {
         let waiting = self.connections.iter_mut().filter(|(_, one)| !one.out.is_empty() || one.ending.is_some());
-        let taken: Vec<_> =
-            waiting.map(|(number, one)| (*number, std::mem::take(&mut one.out), one.ending.clone())).collect();
+        let take = |(number, one): (&u64, &mut Connection)| {
+            one.log.note(now, true, &one.out);
+            (*number, std::mem::take(&mut one.out), one.ending.clone())
+        };
+        let taken: Vec<_> = waiting.map(take).collect();
         for (number, _, ending) in &taken {
             if ending.is_some() {
                 self.connections.remove(number);
@@ -292,6 +298,12 @@ impl Agent {
     /// Returns the state of each connection.
     pub fn state(&self) -> Vec<ConnectionState> {
         self.connections.iter().map(|(number, connection)| connection.state(*number)).collect()
+    }
+
+    /// Returns what was said on a connection; `None` when it has ended.
+    #[must_use]
+    pub fn messages(&self, number: u64) -> Option<Messages> {
+        self.connections.get(&number).map(|connection| connection.log.told())
     }
 
     fn settle(&mut self, switch: &mut Switch) {

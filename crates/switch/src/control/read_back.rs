@@ -23,7 +23,8 @@ fn encoded_v10(message: &v10::Message) -> Vec<u8> {
 /// Returns what the switch sends when it gets `message`, in whole messages.
 fn answers(bench: &mut Bench, message: &[u8]) -> Vec<Vec<u8>> {
     bench.raw(1, message);
-    let bytes: Vec<u8> = bench.agent.take_output().into_iter().flat_map(|(_, bytes, _)| bytes).collect();
+    let bytes: Vec<u8> =
+        bench.agent.take_output(twinnet_units::Time::ZERO).into_iter().flat_map(|(_, bytes, _)| bytes).collect();
     let mut messages = Vec::new();
     let mut rest = bytes.as_slice();
     while rest.len() >= 8 {

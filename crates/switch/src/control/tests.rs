@@ -42,7 +42,7 @@ impl Bench {
     pub(super) fn join(&mut self, number: u64) {
         self.agent.open(number, Peer::Controller, self.now);
         self.raw(number, &[self.version, 0, 0, 8, 0, 0, 0, 1]);
-        self.agent.take_output();
+        self.agent.take_output(Time::ZERO);
     }
 
     pub(super) fn raw(&mut self, number: u64, bytes: &[u8]) -> Vec<Output> {
@@ -66,7 +66,7 @@ impl Bench {
         self.agent.tell(&mut self.switch);
         let mut framer = Framer::new();
         let mut heard = Vec::new();
-        for (to, bytes, _) in self.agent.take_output() {
+        for (to, bytes, _) in self.agent.take_output(Time::ZERO) {
             if to == number {
                 let mut rest = &bytes[..];
                 while !rest.is_empty() {
@@ -176,7 +176,7 @@ fn the_highest_common_version_is_agreed_on_and_none_is_an_error() {
     bench.agent.versions = vec![4];
     bench.agent.open(2, Peer::Controller, Time::ZERO);
     bench.raw(2, &[1, 0, 0, 8, 0, 0, 0, 1]);
-    let output = bench.agent.take_output();
+    let output = bench.agent.take_output(Time::ZERO);
     let (_, bytes, ending) = output.iter().find(|(number, ..)| *number == 2).unwrap();
     let both = "no OpenFlow version in common: this switch speaks 1.3, the controller up to 1.0";
     assert_eq!(ending.as_deref(), Some(both));
@@ -198,7 +198,7 @@ fn a_controller_of_another_version_never_joins_and_both_sides_offers_are_known()
     // With a bitmap (version 5 alone) the switch itself finds nothing in common.
     bench.agent.open(3, Peer::Controller, Time::ZERO);
     bench.raw(3, &[5, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 0x20]);
-    let output = bench.agent.take_output();
+    let output = bench.agent.take_output(Time::ZERO);
     let (.., ending) = output.iter().find(|(number, ..)| *number == 3).unwrap();
     let both = "no OpenFlow version in common: this switch speaks 1.0 and 1.3, the controller 1.4";
     assert_eq!(ending.as_deref(), Some(both));
@@ -472,7 +472,7 @@ fn a_slave_may_look_but_not_touch_and_an_old_generation_elects_nobody() {
     bench.say(&role(Role::Master, 5));
     bench.say_from(2, &role(Role::Master, 6));
     let is_slave = Some(ErrorKind::BadRequest(BadRequest::IsSlave));
-    bench.agent.take_output();
+    bench.agent.take_output(Time::ZERO);
     assert_eq!(bench.refusal(&Message::FlowMod(flow(0, 1, vec![], vec![]))), is_slave);
     let stale = Some(ErrorKind::RoleRequestFailed(RoleRequestFailed::Stale));
     assert_eq!(bench.refusal(&role(Role::Master, 5)), stale);
@@ -560,7 +560,7 @@ fn a_controller_of_version_1_0_gets_what_misses_and_its_emergencies_are_refused(
     bench.switch.pipeline.settings.miss_send_len = 20;
     bench.send(3, &frames::tcp(1, 2, 80));
     bench.agent.tell(&mut bench.switch);
-    let (_, bytes, _) = bench.agent.take_output().remove(0);
+    let (_, bytes, _) = bench.agent.take_output(Time::ZERO).remove(0);
     let v10::Message::PacketIn(packet) = v10::Message::decode(&bytes).unwrap().1 else { panic!("{bytes:?}") };
     assert_eq!((packet.in_port, packet.reason), (3, v10::PacketInReason::NoMatch));
     let mut change = v10::FlowMod {
@@ -585,7 +585,7 @@ fn a_controller_of_version_1_0_gets_what_misses_and_its_emergencies_are_refused(
     let mut bytes = Vec::new();
     v10::Message::FlowMod(change).encode(1, &mut bytes).unwrap();
     bench.raw(1, &bytes);
-    let (_, bytes, _) = bench.agent.take_output().remove(0);
+    let (_, bytes, _) = bench.agent.take_output(Time::ZERO).remove(0);
     let v10::Message::Error(error) = v10::Message::decode(&bytes).unwrap().1 else { panic!("{bytes:?}") };
     assert_eq!(error.kind, v10::ErrorKind::FlowModFailed(v10::FlowModFailed::AllTablesFull));
 }
@@ -597,5 +597,5 @@ fn a_silent_controller_is_probed_and_then_given_up() {
     assert!(matches!(bench.heard()[..], [Message::EchoRequest(_)]));
     bench.agent.tick(at(10));
     assert_eq!(bench.agent.next_timeout(), None);
-    assert!(bench.agent.take_output()[0].2.is_some());
+    assert!(bench.agent.take_output(Time::ZERO)[0].2.is_some());
 }

@@ -5,7 +5,7 @@ import { Control } from "./control.js";
 import { FineCurves } from "./fine.js";
 import { FlowTable } from "./flows.js";
 import { Follow } from "./follow.js";
-import { AskedTable, controllerRows, trafficRows } from "./tables.js";
+import { AskedTable, controllerRows, messageRows, trafficRows } from "./tables.js";
 import { leaveToken } from "./token.js";
 import { news, View } from "./view.js";
 
@@ -19,6 +19,12 @@ const view = new View(network, opener);
 const follow = new Follow(view);
 const traffic = new AskedTable("traffic", trafficRows);
 new AskedTable("controllers", controllerRows);
+const messagesOf = document.getElementById("messages-of");
+const switches = network.nodes.filter(({ kind }) => kind === "switch");
+messagesOf.replaceChildren(...switches.map(({ name }) => new Option(name)));
+if (switches.length > 0) {
+  new AskedTable("messages", messageRows, () => `messages/${encodeURIComponent(messagesOf.value)}`);
+}
 const control = network.control ? new Control(view, flows, follow) : null;
 if (control !== null) traffic.onStop = (act) => control.do(act);
 if (network.keeps_places) view.picture.onPlace = keepPlace;

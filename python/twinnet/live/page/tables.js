@@ -94,12 +94,42 @@ export function controllerRows(told, before) {
   });
 }
 
-/** The part `id` of the page, whose rows are asked for at the path of the same name while it is open. */
+/** Rows of what was said with the controllers of a switch: the newest messages, and above them all by type. */
+export function messageRows(told, before) {
+  const then = new Map((before ?? []).map((one) => [one.target, one]));
+  const ways = [["sent", "to it"], ["received", "from it"]];
+  const totals = told.flatMap(({ target, ...counts }) =>
+    ways.flatMap(([way, words]) =>
+      Object.entries(counts[way]).map(([type, count]) => ({
+        key: `all ${target} ${way} ${type}`,
+        cells: ["all", target, words, type, "–", count],
+        counts: before !== null && count > (then.get(target)?.[way][type] ?? 0),
+      })),
+    ),
+  );
+  const newest = told
+    .flatMap(({ target, newest: messages }) => messages.map((one) => ({ ...one, target })))
+    .sort((one, other) => other.at_ps - one.at_ps);
+  const latest = Math.max(0, ...(before ?? []).flatMap((one) => one.newest.map(({ at_ps: at }) => at)));
+  const rows = newest.map(({ at_ps: at, sent, target, type, xid, bytes }) => ({
+    key: `${at} ${sent} ${target} ${type} ${xid}`,
+    cells: [`${(at / 1e12).toFixed(6)} s`, target, sent ? "to it" : "from it", type, bytes, 1],
+    isNew: before !== null && at > latest,
+  }));
+  return [...totals, ...rows];
+}
+
+/** The part `id` of the page, whose rows are asked for at the path of the same name, or at `path`, while it is open. */
 export class AskedTable {
-  constructor(id, rowsOf) {
-    this.id = id;
+  constructor(id, rowsOf, path = () => id) {
+    this.path = path;
     this.rowsOf = rowsOf;
     this.part = document.getElementById(id);
+    // Another choice is another table.
+    this.part.querySelector("select")?.addEventListener("change", () => {
+      this.before = null;
+      this.#look();
+    });
     this.before = null;
     this.lights = new Lights();
     this.timer = null;
@@ -136,7 +166,7 @@ export class AskedTable {
   async #ask() {
     const says = this.part.querySelector("[role=status]");
     try {
-      const answer = await fetch(this.id);
+      const answer = await fetch(this.path());
       const told = await answer.json();
       if (!answer.ok) {
         says.textContent = told.message;

@@ -252,8 +252,8 @@ impl Controllers {
         }
     }
 
-    /// `controllers`: how the connections stand.
-    pub(crate) fn state(&self, at: &RunningNetwork) -> Vec<ControllerRow> {
+    /// `controllers`: how the connections stand, and what was `said`.
+    pub(crate) fn state(&self, at: &RunningNetwork, said: bool) -> Vec<ControllerRow> {
         let mut numbers: Vec<_> = self.attached.iter().collect();
         numbers.sort_by_key(|(number, _)| **number);
         let row = |(number, attached): (&u64, &Attached)| ControllerRow {
@@ -261,6 +261,7 @@ impl Controllers {
             target: attached.target.clone(),
             peer: attached.peer,
             state: at.fabric.controllers(attached.node).into_iter().find(|state| state.connection == *number),
+            said: said.then(|| at.fabric.control_messages(attached.node, *number)).flatten(),
         };
         numbers.into_iter().map(row).collect()
     }
