@@ -20,6 +20,7 @@ from twinnet.live.done import Done
 from twinnet.live.faults import chosen_fault
 from twinnet.live.fine import FineCurves
 from twinnet.live.link_acts import LinkActs
+from twinnet.live.seal import Seal
 from twinnet.live.traffic_acts import TrafficActs
 from twinnet.qos.queue_text import as_python, queue_from_text
 from twinnet.units import PS_PER_SECOND, duration_ps, format_duration
@@ -81,18 +82,20 @@ class Acts:
         What it captures.
     fine
         What it samples while curves are open.
+    seal
+        Whether something is broken that the page does not tell.
     """
 
     def __init__(self, lab: Lab) -> None:
         self.lab: Lab = lab
         self.captures: Captures = Captures(lab)
         self.fine: FineCurves = FineCurves(lab)
-        self._links = LinkActs(lab)
+        self.seal: Seal = Seal(lab)
+        self._links = LinkActs(lab, self.seal)
         self._traffic = TrafficActs(lab)
         self._lock = threading.Lock()
         self._acts: list[Act] = []
         self._undoing: dict[int, Callable[[], Done]] = {}
-        self._sealed: Done | None = None
         self._going: tuple[int, float] | None = None
         # By its cookie an act finds the flow that it has added, and no other page has the same.
         self._first_cookie = secrets.randbits(20) << 12
@@ -101,11 +104,6 @@ class Acts:
     def count(self) -> int:
         """How many there are."""
         return len(self._acts)
-
-    @property
-    def is_sealed(self) -> bool:
-        """True while something is broken that the page does not tell."""
-        return self._sealed is not None
 
     def record(self) -> list[dict[str, Any]]:
         """Return all acts, the first first: the fields of `Act`, ``commands`` for a terminal, and ``can_undo``."""
@@ -180,14 +178,16 @@ class Acts:
 
     def settings(self, number: int) -> dict[str, Any]:
         """Return what link `number` is set to now, as :meth:`~twinnet.live.link_acts.LinkActs.settings` does."""
-        self._refuse_sealed()
-        return self._links.settings(number)
+        told = self._links.settings(number)
+        self.seal.refuse()
+        return told
 
     def network_now(self) -> dict[str, Any]:
         """Return the network in the form of the lab protocol with its links, queues and flows as they are now. Flows
         that controllers have given are theirs to give again."""
-        self._refuse_sealed()
-        return network_now(self.lab)
+        told = network_now(self.lab)
+        self.seal.refuse()
+        return told
 
     def _done(self, asked: Mapping[str, Any]) -> tuple[Done, int | None]:
         match asked:
@@ -226,7 +226,7 @@ class Acts:
             case {"act": "seal", "seed": int(seed)}:
                 return self._seal(seed), None
             case {"act": "answer"}:
-                return self._answer(), None
+                return self.seal.take_off()._replace(note="this was broken"), None
             case {"act": "undo", "number": int(number)}:
                 if number not in self._undoing:
                     raise BadValue(f"act {number} cannot be undone", "it was undone already, or nothing was changed")
@@ -314,21 +314,8 @@ class Acts:
 
     def _seal(self, seed: int) -> Done:
         """Do a fault that nobody hears of."""
-        self._refuse_sealed()
-        done, _ = self._done(chosen_fault(self.lab, seed))
-        self._sealed = done
+        self.seal.put_on(lambda: self._done(chosen_fault(self.lab, seed))[0])
         return Done([], [], None, f"seed {seed}: something is broken now; find it by looking")
-
-    def _answer(self) -> Done:
-        if self._sealed is None:
-            raise BadValue("nothing is sealed", "break something first")
-        done, self._sealed = self._sealed, None
-        return done._replace(note="this was broken")
-
-    def _refuse_sealed(self) -> None:
-        """What would show the fault is not shown before the answer."""
-        if self._sealed is not None:
-            raise BadValue("something is broken, and the page does not tell what", "look, then show the answer")
 
 
 def _gone(before: Sequence[str], after: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from twinnet.qos.queue_text import as_python, queue_from_spec, queue_text
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
+    from twinnet.live.seal import Seal
     from twinnet.network.moment import Side
     from twinnet.qos import Queue
 
@@ -24,10 +25,12 @@ Row = Mapping[str, Any]
 
 
 class LinkActs:
-    """Changes links and queues of `lab`. One thread at a time changes something; any may read."""
+    """Changes links and queues of `lab`, unless a `seal` forbids it. One thread at a time changes something; any may
+    read."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, seal: Seal) -> None:
         self._lab = lab
+        self._seal = seal
 
     def settings(self, number: int) -> dict[str, Any]:
         """Return what link `number` is set to now, as people write it: ``up``, ``ab`` and ``ba``, and ``queues`` of
@@ -48,6 +51,7 @@ class LinkActs:
 
     def set_link(self, number: int, direction: Side, settings: Mapping[str, Any]) -> Done:
         """Change `settings` of the link `number`, one way or both."""
+        self._seal.refuse_change()
         a, b = self._ends(number)
         if "delivery_trace" in settings:
             raise BadValue("the page sets no delivery trace", "use Python")
@@ -73,6 +77,7 @@ class LinkActs:
 
     def set_queue(self, port: str, queue: Queue) -> Done:
         """Replace the queue of `port`, one of a switch."""
+        self._seal.refuse_change()
         node, _ = self._lab.layout.port(port)
         if self._lab.layout.nodes[node]["kind"] != "switch":
             raise BadValue(f"{port} is no port of a switch", "the queue of a host is its own: use tc there")

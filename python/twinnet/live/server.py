@@ -189,7 +189,7 @@ async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, re
                 continue
             try:
                 await asyncio.to_thread(acts.go_on, lasts_s)
-                seen = await asyncio.to_thread(watch.look, acts.is_sealed)
+                seen = acts.seal.hide(await asyncio.to_thread(watch.look))
                 if seen is not None:
                     # Who follows asks for the acts when there are others than before.
                     seen["acts"] = acts.count
