@@ -133,7 +133,7 @@ def test_loads_stay_true_and_lines_are_told_as_they_were() -> None:
         acts, watch = Acts(lab), LabWatch(lab)
         lab.start(tn.apps.udp("h3", "h1", rate="5 Mbit", duration="60 s"))
         lab.start(tn.apps.udp("h3", "h2", rate="5 Mbit", duration="60 s"))
-        acts.seal.put_on(lambda: [Done([], [], None) for name in ("h1", "h2") if slow(lab, name)][0])
+        acts.seal.put_on(lambda: slowed(lab))
         for _ in range(2):
             lab.run_until(f"{lab.now_ps() + 10**12} ps")
             seen = acts.seal.hide(watch.look())
@@ -146,9 +146,10 @@ def test_loads_stay_true_and_lines_are_told_as_they_were() -> None:
         assert to_h2[2] > 10
 
 
-def slow(lab: Lab, name: str) -> bool:
-    lab.link(name, "s1").set(rate="1 Mbit")
-    return True
+def slowed(lab: Lab) -> Done:
+    for name in ("h1", "h2"):
+        lab.link(name, "s1").set(rate="1 Mbit")
+    return Done([], [], None)
 
 
 def test_nothing_undoes_an_older_change_and_tells_by_that_how_a_link_was_set(tmp_path: Path) -> None:

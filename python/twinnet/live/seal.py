@@ -8,7 +8,7 @@ loss that is set, limits of queues.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.errors import BadValue
 from twinnet.live.watch import with_more
@@ -40,8 +40,9 @@ class Seal:
     def put_on(self, work: Callable[[], Done]) -> None:
         """Have `work` break something. From before that on nothing is told."""
         self.refuse()
-        rows: Sequence[Mapping[str, Any]] = self._lab.links()
-        self._lines = [(row[way]["config"] or {}).get("rate_bps") for row in rows for way in ("ab", "ba")]
+        rows = cast("Sequence[Mapping[str, Any]]", self._lab.links())
+        settings: list[Mapping[str, Any]] = [row[way]["config"] or {} for row in rows for way in ("ab", "ba")]
+        self._lines = [one.get("rate_bps") for one in settings]
         try:
             self._broken = work()
         except BaseException:

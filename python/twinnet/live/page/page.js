@@ -20,6 +20,7 @@ const follow = new Follow(view);
 const traffic = new AskedTable("traffic", trafficRows);
 new AskedTable("controllers", controllerRows);
 const control = network.control ? new Control(view, flows, follow) : null;
+traffic.onFollow = (values) => follow.ask(values);
 if (control !== null) traffic.onStop = (act) => control.do(act);
 if (network.keeps_places) view.picture.onPlace = keepPlace;
 const fine = new FineCurves(view);
