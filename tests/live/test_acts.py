@@ -15,6 +15,7 @@ from twinnet.lab.network_now import without_counters
 from twinnet.live import acts as acts_module
 from twinnet.live.acts import Acts
 from twinnet.live.faults import chosen_fault, faults_of
+from twinnet.live.traffic import traffic_now
 from twinnet.network.topology_file import parse_network
 from twinnet.network.written_file import written_network
 
@@ -167,9 +168,17 @@ def test_traffic_is_started_and_ended(fake: Scripted, acts: Acts) -> None:
     assert [one["host"] for one in fake.asked("app.start")] == ["h2", "h1"]
     undone = acts.do({"act": "undo", "number": 1})
     assert fake.asked("app.stop") == [{"app": 2}] and undone.lines == ["py lab.connection.app_stop(app=2)"]
-    assert not acts.record()[1]["can_undo"]
+    # Undone once more, the sender begins anew; its receiver still stands.
+    again = acts.do({"act": "undo", "number": 2})
+    call = 'lab.start(tn.apps.udp_source("h1", "h2", rate="1 Mbit", duration="10 s", port=40000))'
+    assert (again.lines, again.python) == ([f"py {call}"], [call]) and "begins anew" in again.note
+    sent = [one["app"] for one in fake.asked("app.start")]
+    assert [one["kind"] for one in sent] == ["udp_sink", "udp_source", "udp_source"]
+    assert {**sent[1], "flow": 0} == {**sent[2], "flow": 0}
     tcp = {"act": "send", "what": "tcp", "from": "h1", "to": "h2", "duration": "10 s"}
-    assert acts.do(tcp).python == ['lab.start(tn.apps.tcp_bulk("h1", "h2", duration="10 s", port=40002))']
+    assert acts.do(tcp).python == [
+        'lab.start(tn.apps.tcp_bulk("h1", "h2", duration="10 s", port=40003, info_interval="100 ms"))'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +267,8 @@ def test_what_others_have_started_is_stopped_once() -> None:
         lab.run_until("1 s")
         acts = Acts(lab)
         act = acts.do({"act": "stop app", "app": flow.app})
-        assert act.python == [f"lab.connection.app_stop(app={flow.app})"] and act.note == "udp_source of h1 ends"
+        assert act.python == [f"lab.connection.app_stop(app={flow.app})"]
+        assert re.fullmatch("udp_source of h1 ends; this cannot be undone: the page has not started it.*", act.note)
         assert not acts.record()[0]["can_undo"]
         lab.run_until("2 s")
         with pytest.raises(tn.errors.BadValue, match="has ended already"):
@@ -302,13 +312,81 @@ def test_there_is_an_end_to_acts(acts: Acts, monkeypatch: pytest.MonkeyPatch) ->
         acts.do(link(up=True))
 
 
-def test_the_second_of_two_links_is_left_to_python() -> None:
-    net = tn.templates.single(2)
-    net.link("h1", "s1", parallel=True)
-    fake = Scripted(net)
-    with pytest.raises(tn.errors.BadValue, match="several links"):
-        Acts(fake.lab).do(link(up=False) | {"link": 2})
-    fake.close()
+@pytest.mark.parametrize("what", ["udp", "tcp"])
+def test_what_the_page_has_started_is_stopped_and_started_again_at_both_ends(what: str) -> None:
+    def running() -> set[str]:
+        return {report.kind for report in lab.reports() if not report.finished}
+
+    def go_on() -> None:
+        lab.run_until(f"{lab.now_ps() + 10**12} ps")
+
+    with tn.templates.single(2, rate="10 Mbit").simulate(name="") as lab:
+        acts = Acts(lab)
+        rate = {"rate": "1 Mbit"} if what == "udp" else {}
+        acts.do({"act": "send", "what": what, "from": "h1", "to": "h2", "duration": "600 s"} | rate)
+        go_on()
+        sink, source = f"{what}_sink", f"{what}_source"
+        numbers = {report.kind: report.app for report in lab.reports()}
+        assert set(numbers) == running() == {sink, source}
+        stopped = acts.do({"act": "stop app", "app": numbers[source]})
+        go_on()
+        assert running() == {sink} and stopped.note == f"{source} of h1 ends"
+        again = acts.do({"act": "undo", "number": stopped.number})
+        go_on()
+        assert running() == {sink, source}
+        # The line that is shown does the same.
+        acts.do({"act": "undo", "number": again.number})
+        go_on()
+        assert running() == {sink} and Session(lab).execute(again.lines[0])
+        go_on()
+        assert running() == {sink, source}
+        for kind in (source, sink):
+            for report in lab.reports():
+                if report.kind == kind and not report.finished:
+                    stopped = acts.do({"act": "stop app", "app": report.app})
+        go_on()
+        assert running() == set()
+        acts.do({"act": "undo", "number": stopped.number})
+        go_on()
+        assert running() == {sink}
+
+
+def test_the_window_of_a_download_is_in_the_table_of_traffic() -> None:
+    with tn.templates.single(2, rate="10 Mbit").simulate(name="") as lab:
+        Acts(lab).do({"act": "send", "what": "tcp", "from": "h1", "to": "h2", "duration": "10 s"})
+        lab.run_until("1 s")
+        windows = {row["what"]: row["window"] for row in traffic_now(lab)["flows"]}
+        assert windows["tcp source"] > 1 and windows["tcp sink"] is None
+
+
+def test_each_of_several_links_between_two_nodes_is_changed_by_its_ports() -> None:
+    def rates() -> list[int]:
+        return [row["ab"]["config"]["rate_bps"] for row in lab.links()]
+
+    net = tn.templates.single(2, rate="10 Mbit")
+    net.link("h1", "s1", rate="10 Mbit", parallel=True)
+    with net.simulate(name="") as lab:
+        acts = Acts(lab)
+        act = acts.do(link(rate="2 Mbit") | {"link": 2})
+        assert act.lines == ["link h1-eth1 s1-eth3 rate 2 Mbit"]
+        assert act.python == ['lab.link("h1-eth1", "s1-eth3").set(rate="2 Mbit")']
+        assert rates() == [10_000_000, 10_000_000, 2_000_000]
+        assert acts.settings(2)["ab"]["rate"] == "2 Mbit/s"
+        acts.do({"act": "undo", "number": 1})
+        assert rates() == [10_000_000] * 3
+        assert Session(lab).execute(act.lines[0])
+        assert rates() == [10_000_000, 10_000_000, 2_000_000]
+        # By its nodes the first is meant, and a turned pair of ports is turned.
+        assert acts.do(link(rate="3 Mbit")).lines == ["link h1 s1 rate 3 Mbit"]
+        lab.link("s1-eth3", "h1-eth1").set("ab", rate="4 Mbit")
+        assert rates() == [3_000_000, 10_000_000, 2_000_000]
+        assert lab.links()[2]["ba"]["config"]["rate_bps"] == 4_000_000
+        assert {fault["link"] for fault in faults_of(lab)["down"]} == {0, 1, 2}
+        for ends in (("h1-eth1", "s1-eth1"), ("h1", "h2")):
+            with pytest.raises(tn.errors.BadTopology, match="not linked"):
+                lab.link(*ends)
+        with pytest.raises(tn.errors.UnknownNode, match="no node 's1-eth9'"):
+            lab.link("h1", "s1-eth9")
 
 
 @needs_a_lab

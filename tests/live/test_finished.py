@@ -91,6 +91,24 @@ def test_a_run_has_the_ways_of_its_flows_as_they_were_half_way_through_its_traff
     assert back["way"]["arrives"] and [hop["node"] for hop in back["way"]["hops"]] == ["h2", "s1", "h1"]
 
 
+def test_a_run_has_a_table_of_its_flows(results: Path) -> None:
+    assert run(["live", str(results), "--run", "long"]) == 0
+    (path,) = (results / "report" / "runs").glob("long-*.html")
+    kept = told(path)["network"]["traffic"]
+    flows = {row["role"]: row for row in pl.read_parquet(results / path.stem / "flows.parquet").iter_rows(named=True)}
+    assert kept["count"] == len(kept["rows"]) == 2
+    rows = {row["host"]: row for row in kept["rows"]}
+    assert (rows["h1"]["what"], rows["h2"]["what"]) == ("load: udp source", "load: udp sink")
+    assert rows["h1"]["ends"] == rows["h2"]["ends"] == "h1 to h2, port 5003"
+    received = rows["h2"]
+    assert (received["bytes"], received["lost"]) == (flows["sink"]["payload_bytes"], flows["sink"]["lost_packets"])
+    assert received["lost"] > 100
+    assert received["mean_bps"] == pytest.approx(
+        received["bytes"] * 8 / (received["end_s"] - received["start_s"]), rel=1e-3
+    )
+    assert rows["h1"]["window"] is None and rows["h1"]["rtt_ms"] is None
+
+
 def test_the_report_leads_to_the_first_run_of_each_level(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(results)]) == 0
     assert "report.html" in capsys.readouterr().out
@@ -174,6 +192,10 @@ def test_two_runs_are_seen_side_by_side_with_their_difference(browser: Browser, 
     expect(page.locator("#queue .back").first).to_have_attribute("d", "")
     # 60 frames against 10: at the end the difference is the whole scale of 50.
     assert page.locator("#queue-difference text").first.text_content() == "+50"
+    page.locator("#traffic summary").click()
+    assert page.locator("#traffic th").all_inner_texts()[3:5] == ["active", "payload, mean rate"]
+    assert page.inner_text("#traffic [role=status]") == "Those of the first run."
+    expect(page.locator("#traffic tbody tr").first).to_contain_text(re.compile(r"h[12]load: udp .* MB, .* Mbit/s"))
     page.get_by_label("Flow").select_option(label="load: h1 to h2, at 1.5 s")
     expect(page.locator("#follow-end")).to_have_text("It arrives at 10.0.0.2.")
     expect(page.locator("#follow-hops .exit").last).to_contain_text(re.compile("waits .* behind [56][0-9] frames"))

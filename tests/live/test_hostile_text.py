@@ -91,12 +91,18 @@ def test_a_hostile_file_is_shown_as_text_in_the_browser(browser: Browser, tmp_pa
     about["title"] = HOSTILE
     about["links"] = [{**link, "b": real.b.node} for link, real in zip(about["links"], net.links, strict=True)]
     about["nodes"] = [{**node, "note": HOSTILE} for node in about["nodes"]]
+    row = {"host": HOSTILE, "what": HOSTILE, "ends": HOSTILE, "start_s": 0, "end_s": 1, "bytes": 1, "mean_bps": 8}
+    row |= {"lost": 0, "rtt_ms": None, "window": None}
+    exit_of = {"interface": HOSTILE, "text": HOSTILE}
+    hop = {"node": HOSTILE, "interface": HOSTILE, "steps": [{"kind": "drop", "text": HOSTILE}], "exits": [exit_of]}
+    way = {"arrives": False, "destination": HOSTILE, "hops": [hop], "whole": True}
+    about |= {"traffic": {"count": 1, "rows": [row]}, "followed": [{"words": HOSTILE, "at_s": 1.0, "way": way}]}
     recording = Recording(about | {"control": False}, tmp_path / "run.html")
     verdict = {"state": "invalid", "reasons": [HOSTILE, HOSTILE], "covers_s": 1.0, "at_s": 1.0, "late_s": 0}
     verdict |= {"by_hand": f"changed by hand once {HOSTILE}"}
-    way = [5_000_000, 0.5, 3, 0, True, 10_000_000]
+    there = [5_000_000, 0.5, 3, 0, True, 10_000_000]
     for now_s in (1.0, 2.0):
-        recording.add({"now_s": now_s, "elapsed_s": 1.0, "ways": [way] * 2 * len(ends), "verdict": verdict})
+        recording.add({"now_s": now_s, "elapsed_s": 1.0, "ways": [there] * 2 * len(ends), "verdict": verdict})
     act = {"number": 1, "at_s": 1.0, "commands": [HOSTILE], "python": [HOSTILE], "note": HOSTILE, "undoes": None}
     recording.write([act], {"name": HOSTILE, "ticks": []})
     faults: list[str] = []
@@ -112,6 +118,10 @@ def test_a_hostile_file_is_shown_as_text_in_the_browser(browser: Browser, tmp_pa
     expect(page.locator("#chosen")).to_contain_text(SHOWN)
     expect(page.locator("#acts-done .note")).to_have_text(SHOWN)
     expect(page.locator("#beside")).to_contain_text(SHOWN)
+    page.locator("#traffic summary").click()
+    assert page.locator("#traffic td").all_inner_texts()[:3] == [SHOWN] * 3
+    page.locator("#follow-which").select_option("0")
+    assert page.locator("#follow-hops p").all_inner_texts() == [SHOWN, SHOWN]
     assert page.locator("img").count() == 0
     whole = page.evaluate("document.title + document.body.innerText + document.getElementById('picture').outerHTML")
     assert not STEERS.search(whole)

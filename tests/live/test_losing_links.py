@@ -151,9 +151,9 @@ def test_the_loss_of_links_is_not_told_while_something_broken_is_to_be_found() -
             watch.rest()
             for _ in range(2):
                 lab.run_until(f"{lab.now_ps() + 10**12} ps")
-                seen = watch.look(acts.is_sealed)
+                seen = acts.seal.hide(watch.look())
             assert seen is not None
             told.append(["lossy" in (*way[6:], {})[0] for way in seen["ways"]])
         acts.do({"act": "answer"})
-        assert not acts.is_sealed
+        assert not acts.seal.is_on
     assert told == [[True, True, False, False], [False] * 4]

@@ -142,7 +142,7 @@ assert.deepEqual(live.map((row) => row.isNew), [false, true], "a bucket that com
 
 TABLES = """
 import assert from "node:assert/strict";
-const { controllerRows, Lights, messageRows, trafficRows } = await import(`${process.argv[1]}/tables.js`);
+const { controllerRows, keptRows, Lights, messageRows, trafficRows } = await import(`${process.argv[1]}/tables.js`);
 const flow = {
   key: "1", host: "h2", what: "tcp sink", ends: "10.0.0.1:5001 to 10.0.0.2:5001", finished: false, bytes: 1000,
   lost: null, rtt_ms: 20.195, window: 10,
@@ -151,6 +151,14 @@ const first = { now_s: 1, flows: [flow], programs: [] };
 const [begun] = trafficRows(first, null);
 assert.deepEqual(begun.cells, ["h2", "tcp sink", flow.ends, "runs", "\u2013", "\u2013", "20.2 ms", "10"]);
 assert.deepEqual([begun.counts, begun.isNew], [false, false], "at the first look nothing is new");
+assert.equal(begun.follow, null);
+const followed = { from: "h1", to: "10.0.0.2", protocol: "udp", port: "5001" };
+assert.deepEqual(trafficRows({ ...first, flows: [{ ...flow, follow: followed }] }, null)[0].follow, followed);
+const sum = { start_s: 0, end_s: 3.04, bytes: 4_560_000, mean_bps: 12e6, lost: 0, rtt_ms: 20.195, window: 44.71 };
+const none = { start_s: null, end_s: null, bytes: null, mean_bps: 0, lost: null, rtt_ms: null, window: null };
+assert.deepEqual(keptRows([{ ...flow, ...sum }, { ...flow, ...none }]).map(({ cells }) => cells.slice(3)), [
+  ["0.0 to 3.0 s", "4.56 MB, 12 Mbit/s", "0", "20.2 ms", "44.7"], Array(5).fill("\u2013"),
+]);
 const program = { host: "h1", what: "ping -c 1 <b>", state: "running", job: 4 };
 const later = { now_s: 3, flows: [{ ...flow, bytes: 251000, finished: true }], programs: [program] };
 const [more, fresh] = trafficRows(later, first);

@@ -104,6 +104,8 @@ def test_the_mean_of_a_level_is_drawn_with_its_band_beside_another(
     expect(page.locator("#queue .band.there")).to_have_attribute("d", re.compile("M(.*L){20}.*Z"))
     # Of the way back nothing was sampled.
     expect(page.locator("#queue .band.back")).to_have_count(0)
+    # Flows are of one run, and not of a mean.
+    assert page.is_hidden("#traffic")
     expect(page.locator("#queue .there.beside")).to_have_attribute("d", re.compile("M(.*L){20}"))
     page.context.close()
     assert faults == []

@@ -24,6 +24,32 @@ def test_flows_have_their_ends_their_window_and_what_came() -> None:
     assert rows["h2", "udp source"]["finished"] and rows["h1", "udp sink"]["lost"] == 0
 
 
+def test_packets_that_a_host_sends_are_followed_by_the_row_of_its_flow() -> None:
+    net = tn.templates.single(2, rate="10 Mbit", delay="5 ms")
+    with net.simulate() as lab:
+        lab.start(tn.apps.tcp_bulk("h1", "h2", duration="2 s", port=7001))
+        lab.start(tn.apps.udp("h2", "h1", rate="1 Mbit", duration="2 s", port=7002))
+        lab.start(tn.apps.ping("h1", "h2", count=9))
+        lab.start(tn.apps.tcp_sink("h2", port=7003))
+        lab.start(tn.apps.tcp_source("h1", "fd00::2", duration="2 s", port=7003))
+        lab.run_until("1 s")
+        flows = traffic_now(lab)["flows"]
+        rows = {(row["what"], row["ends"].rpartition(":")[2].rpartition(" ")[2]): row["follow"] for row in flows}
+        followed = [row for row in rows.values() if row is not None]
+        for row in followed:
+            ports = {name: int(row[name]) for name in ("port", "source_port") if name in row}
+            way = lab.follow(row["from"], row["to"], row["protocol"], **ports)
+            assert way.arrives and way.hops[0].node == row["from"]
+    # The receiver of UDP sends nothing.
+    assert len(rows) == 7 and len(followed) == 6
+    there, back = rows["tcp source", "7001"], rows["tcp sink", "7001"]
+    assert (there["from"], there["to"], there["protocol"], there["port"]) == ("h1", "10.0.0.2", "tcp", "7001")
+    assert (back["from"], back["to"], back["source_port"]) == ("h2", "10.0.0.1", "7001")
+    assert back["port"] == there["source_port"]
+    assert (rows["tcp source", "7003"]["to"], rows["tcp sink", "7003"]["to"]) == ("fd00::2", "fd00::1")
+    assert rows["udp source", "7002"]["to"] == "10.0.0.1" and "source_port" not in rows["icmp source", "10.0.0.2"]
+
+
 def test_controllers_of_all_switches_are_listed() -> None:
     net = tn.templates.linear(2, rate="10 Mbit")
     net.controller(tn.control.LearningSwitch)

@@ -126,14 +126,26 @@ class Exit:
     """False if the link is down."""
 
     def __str__(self) -> str:
+        return self._told(with_times=True)
+
+    def as_dict(self, with_times: bool = True) -> dict[str, Any]:
+        """Return all of it for JSON; without times the settings of the line cannot be read from it."""
+        times = () if with_times else ("waits_ps", "sends_ps", "delay_ps")
+        return {name: value for name, value in vars(self).items() if name not in times} | {
+            "text": self._told(with_times)
+        }
+
+    def _told(self, with_times: bool) -> str:
         if not self.up:
             return f"{self.interface} to {self.to}: the link is down"
         queue = f", queue {self.queue}" if self.queue else ""
-        times = [f"sends {format_duration(self.sends_ps)}", f"delay {format_duration(self.delay_ps)}"]
+        told: list[str] = []
         if self.frames:
-            frames = f"{self.frames} frame{'' if self.frames == 1 else 's'}"
-            times.insert(0, f"waits {format_duration(self.waits_ps)} behind {frames}")
-        return f"{self.interface} to {self.to}{queue}: {', '.join(times)}"
+            time = f" {format_duration(self.waits_ps)}" if with_times else ""
+            told.append(f"waits{time} behind {self.frames} frame{'' if self.frames == 1 else 's'}")
+        if with_times:
+            told += [f"sends {format_duration(self.sends_ps)}", f"delay {format_duration(self.delay_ps)}"]
+        return f"{self.interface} to {self.to}{queue}{': ' if told else ''}{', '.join(told)}"
 
 
 @dataclass(frozen=True)
@@ -181,15 +193,15 @@ class Way:
         """True if it would come to its destination."""
         return any(hop.has_arrived for hop in self.hops)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON; times are in picoseconds."""
+    def as_dict(self, with_times: bool = True) -> dict[str, Any]:
+        """Return all of it for JSON; times are in picoseconds, and left out where they would tell how lines are set."""
         hops = [
             {
                 "node": hop.node,
                 "interface": hop.interface,
                 "depth": hop.depth,
                 "steps": [{"kind": step.kind, "text": str(step)} for step in hop.steps],
-                "exits": [vars(one) | {"text": str(one)} for one in hop.exits],
+                "exits": [one.as_dict(with_times) for one in hop.exits],
             }
             for hop in self.hops
         ]

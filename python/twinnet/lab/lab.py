@@ -447,7 +447,8 @@ class Lab(AnswersToMininet):
         return LabSwitch(self, name)
 
     def link(self, a: str, b: str) -> LabLink:
-        """Return the link between the nodes `a` and `b`."""
+        """Return the link between the nodes or interfaces `a` and `b`: where two nodes have several links, the first is
+        meant by their names, and each by those of its interfaces, ``lab.link("s1-eth3", "s2-eth3")``."""
         return LabLink(self, a, b)
 
     def at(self, when: Duration) -> LabMoment:

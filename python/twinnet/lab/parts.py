@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,14 +61,22 @@ class Layout:
         return found[0].split("/")[0]
 
     def link(self, a: str, b: str) -> tuple[int, bool]:
-        """Return the number of the link between `a` and `b`, and whether it was described from `b` to `a`."""
-        for name in (a, b):
-            self.node(name)
+        """Return the number of the link between `a` and `b`, nodes or interfaces, and whether it was described from
+        `b` to `a`. Of several links between two nodes it is the first; an interface is of one alone."""
+        here, there = self._end(a), self._end(b)
         for index, link in enumerate(self.links):
-            ends = (link["a"]["node"], link["b"]["node"])
-            if ends in ((a, b), (b, a)):
-                return index, ends == (b, a)
+            if _is_at(link["a"], here) and _is_at(link["b"], there):
+                return index, False
+            if _is_at(link["a"], there) and _is_at(link["b"], here):
+                return index, True
         raise BadTopology(f"{a} and {b} are not linked", "see the links with: links")
+
+    def _end(self, name: str) -> tuple[str, int | None]:
+        """The node `name`, or node and index of the interface `name`."""
+        if name not in self.nodes:
+            with contextlib.suppress(UnknownNode):
+                return self.port(name)
+        return str(self.node(name)["name"]), None
 
     def port(self, interface: str) -> tuple[str, int]:
         """Return node and index of the port called `interface`."""
@@ -77,6 +86,11 @@ class Layout:
                     return name, index
         names = [port["name"] for node in self.nodes.values() for port in node.get("ports", ())]
         raise UnknownNode(f"the lab has no interface {interface!r}", did_you_mean(interface, names))
+
+
+def _is_at(end: Mapping[str, Any], place: tuple[str, int | None]) -> bool:
+    """Whether an end of a link is at a node, or at one port of it."""
+    return end["node"] == place[0] and place[1] in (None, end["port"])
 
 
 class LabHost(AnswersToMininet):

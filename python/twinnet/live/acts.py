@@ -5,36 +5,30 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import BadValue
 from twinnet.lab.flow_ports import missing_parts
 from twinnet.lab.network_now import network_now, without_counters
 from twinnet.live.captures import LIMIT, Captures
+from twinnet.live.done import Done
 from twinnet.live.faults import chosen_fault
 from twinnet.live.fine import FineCurves
-from twinnet.network.link_settings import direction_spec
-from twinnet.network.written_link import written_settings
-from twinnet.qos import Fifo
-from twinnet.qos.queue_text import as_python, queue_from_spec, queue_from_text, queue_text
-from twinnet.traffic import apps
+from twinnet.live.link_acts import LinkActs
+from twinnet.live.seal import Seal
+from twinnet.live.traffic_acts import TrafficActs
+from twinnet.qos.queue_text import as_python, queue_from_text
 from twinnet.units import PS_PER_SECOND, duration_ps, format_duration
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
-    from twinnet.lab.parts import AppHandle
-    from twinnet.network.moment import Side
-    from twinnet.qos import Queue
 
 __all__ = ["DOOR", "MOST_ACTS", "Act", "Acts"]
-
-Row = Mapping[str, Any]
 
 MOST_ACTS = 1000
 DOOR = "the live page"
@@ -77,13 +71,6 @@ class Act:
     kept: bool = True
 
 
-class _Done(NamedTuple):
-    lines: Sequence[str]
-    python: Sequence[str]
-    undo: Callable[[], _Done] | None
-    note: str = ""
-
-
 class Acts:
     """The changes that the page of `lab` makes. Any thread may use it.
 
@@ -95,16 +82,20 @@ class Acts:
         What it captures.
     fine
         What it samples while curves are open.
+    seal
+        Whether something is broken that the page does not tell.
     """
 
     def __init__(self, lab: Lab) -> None:
         self.lab: Lab = lab
         self.captures: Captures = Captures(lab)
         self.fine: FineCurves = FineCurves(lab)
+        self.seal: Seal = Seal(lab)
+        self._links = LinkActs(lab, self.seal)
+        self._traffic = TrafficActs(lab)
         self._lock = threading.Lock()
         self._acts: list[Act] = []
-        self._undoing: dict[int, Callable[[], _Done]] = {}
-        self._sealed: _Done | None = None
+        self._undoing: dict[int, Callable[[], Done]] = {}
         self._going: tuple[int, float] | None = None
         # By its cookie an act finds the flow that it has added, and no other page has the same.
         self._first_cookie = secrets.randbits(20) << 12
@@ -113,11 +104,6 @@ class Acts:
     def count(self) -> int:
         """How many there are."""
         return len(self._acts)
-
-    @property
-    def is_sealed(self) -> bool:
-        """True while something is broken that the page does not tell."""
-        return self._sealed is not None
 
     def record(self) -> list[dict[str, Any]]:
         """Return all acts, the first first: the fields of `Act`, ``commands`` for a terminal, and ``can_undo``."""
@@ -191,30 +177,19 @@ class Acts:
             self._going = None
 
     def settings(self, number: int) -> dict[str, Any]:
-        """Return what link `number` is set to now, as people write it: ``up``, ``ab`` and ``ba``, and ``queues`` of
-        its ports that a page may change."""
-        self._refuse_sealed()
-        self._ends(number)
-        row = self._row(number)
-        queues: dict[str, str | None] = {}
-        for way in ("ab", "ba"):
-            node, _ = self.lab.layout.port(row[way]["port"])
-            if self.lab.layout.nodes[node]["kind"] == "switch":
-                queues[row[way]["port"]] = queue_text(self._queue_of(row[way]["port"]))
-        return {
-            "up": bool(row["ab"]["up"] and row["ba"]["up"]),
-            "ab": written_settings(_config(row["ab"])),
-            "ba": written_settings(_config(row["ba"])),
-            "queues": queues,
-        }
+        """Return what link `number` is set to now, as :meth:`~twinnet.live.link_acts.LinkActs.settings` does."""
+        told = self._links.settings(number)
+        self.seal.refuse()
+        return told
 
     def network_now(self) -> dict[str, Any]:
         """Return the network in the form of the lab protocol with its links, queues and flows as they are now. Flows
         that controllers have given are theirs to give again."""
-        self._refuse_sealed()
-        return network_now(self.lab)
+        told = network_now(self.lab)
+        self.seal.refuse()
+        return told
 
-    def _done(self, asked: Mapping[str, Any]) -> tuple[_Done, int | None]:
+    def _done(self, asked: Mapping[str, Any]) -> tuple[Done, int | None]:
         match asked:
             case {
                 "act": "link",
@@ -222,36 +197,36 @@ class Acts:
                 "direction": "both" | "ab" | "ba" as direction,
                 "set": dict(),
             }:
-                return self._set_link(number, direction, dict(asked["set"])), None
+                return self._links.set_link(number, direction, dict(asked["set"])), None
             case {"act": "queue", "port": str(port), "queue": str(text)}:
-                return self._set_queue(port, queue_from_text(text, f"queue {port} ")), None
+                return self._links.set_queue(port, queue_from_text(text, f"queue {port} ")), None
             case {"act": "add flow", "switch": str(switch), "flow": str(flow)}:
                 return self._add_flow(switch, flow), None
             case {"act": "delete flows", "switch": str(switch), "match": str(matching)}:
                 return self._delete_flows(switch, matching), None
             case {"act": "send", "what": "udp" | "tcp" as what, "from": str(source), "to": str(sink), **rest}:
-                return self._send(what, source, sink, rest), None
+                return self._traffic.send(what, source, sink, rest, _FIRST_PORT + self.count), None
             case {"act": "stop app", "app": int(number)}:
-                return self._stop_app(number), None
+                return self._traffic.stop_app(number), None
             case {"act": "stop program", "job": int(number)}:
-                return self._stop_program(number), None
+                return self._traffic.stop_program(number), None
             case {"act": "go on", "duration": str(duration), "speed": int() | float() as speed}:
                 return self._let_go_on(duration, speed), None
             case {"act": "next event"}:
                 return self._next_event(), None
             case {"act": "stand still"}:
                 self._going = None
-                return _Done([], [], None, "the clock stands"), None
+                return Done([], [], None, "the clock stands"), None
             case {"act": "capture", "port": str(port)}:
                 return self._capture(port), None
             case {"act": "stop capture", "capture": int(number)}:
-                return _Done([], ["capture.stop()"], None, f"the capture at {self.captures.stop(number)} ends"), None
+                return Done([], ["capture.stop()"], None, f"the capture at {self.captures.stop(number)} ends"), None
             case {"act": "discard capture", "capture": int(number)}:
-                return _Done([], [], None, f"a capture at {self.captures.discard(number)} was discarded"), None
+                return Done([], [], None, f"a capture at {self.captures.discard(number)} was discarded"), None
             case {"act": "seal", "seed": int(seed)}:
                 return self._seal(seed), None
             case {"act": "answer"}:
-                return self._answer(), None
+                return self.seal.take_off()._replace(note="this was broken"), None
             case {"act": "undo", "number": int(number)}:
                 if number not in self._undoing:
                     raise BadValue(f"act {number} cannot be undone", "it was undone already, or nothing was changed")
@@ -259,80 +234,12 @@ class Acts:
             case _:
                 raise BadValue("what is to be done is not understood", _FORM)
 
-    def _capture(self, port: str) -> _Done:
+    def _capture(self, port: str) -> Done:
         self.captures.start(port)
         python = f'capture = lab.capture("{port}", "{port}.pcapng", limit="{LIMIT}")'
-        return _Done([f"capture {port} {port}.pcapng"], [python], None)
+        return Done([f"capture {port} {port}.pcapng"], [python], None)
 
-    def _ends(self, number: int) -> tuple[str, str]:
-        links = self.lab.layout.links
-        if not 0 <= number < len(links):
-            raise BadValue(f"there is no link {number}", f"the links are 0 to {len(links) - 1}")
-        a, b = (str(links[number][end]["node"]) for end in "ab")
-        if self.lab.layout.link(a, b)[0] != number:
-            raise BadValue(f"{a} and {b} have several links, and the page changes the first alone", "use Python")
-        return a, b
-
-    def _row(self, number: int) -> Row:
-        """A link as it is now, in the form of the lab protocol."""
-        return self._rows()[number]
-
-    def _rows(self) -> Sequence[Row]:
-        return self.lab.links()
-
-    def _set_link(self, number: int, direction: Side, settings: Mapping[str, Any]) -> _Done:
-        a, b = self._ends(number)
-        if "delivery_trace" in settings:
-            raise BadValue("the page sets no delivery trace", "use Python")
-        keys = direction_spec(settings).keys()
-        row = self._row(number)
-        before = {
-            way: written_settings({key: _config(row[way]).get(key) for key in keys if key != "up"})
-            | ({"up": bool(row[way]["up"])} if "up" in keys else {})
-            for way in ("ab", "ba")
-        }
-        self.lab.link(a, b).set(direction, **{name: settings[name] for name in settings})
-        if direction == "both" and before["ab"] == before["ba"]:
-            undo = partial(self._set_link, number, "both", before["ab"])
-        elif direction == "both":
-            undo = partial(self._set_both_ways, number, before)
-        else:
-            undo = partial(self._set_link, number, direction, before[direction])
-        words = [a, b, *([] if direction == "both" else ["direction", direction])]
-        line = _line("link", words, settings)
-        keywords = ", ".join(f"{name}={as_python(value)}" for name, value in settings.items())
-        one_way = "" if direction == "both" else f'"{direction}", '
-        return _Done(line, [f'lab.link("{a}", "{b}").set({one_way}{keywords})'], undo)
-
-    def _set_both_ways(self, number: int, settings: Mapping[str, Mapping[str, Any]]) -> _Done:
-        there, back = self._set_link(number, "ab", settings["ab"]), self._set_link(number, "ba", settings["ba"])
-        again = partial(self._one_after_the_other, [one.undo for one in (back, there) if one.undo is not None])
-        return _Done([*there.lines, *back.lines], [*there.python, *back.python], again)
-
-    def _one_after_the_other(self, works: Sequence[Callable[[], _Done]]) -> _Done:
-        done = [work() for work in works]
-        undo = partial(self._one_after_the_other, [one.undo for one in reversed(done) if one.undo is not None])
-        return _Done([line for one in done for line in one.lines], [line for one in done for line in one.python], undo)
-
-    def _queue_of(self, port: str) -> Queue:
-        """What waits at `port`: what this process or the description of the network gave it."""
-        if port in self.lab.queues_given:
-            return self.lab.queues_given[port]
-        node, index = self.lab.layout.port(port)
-        spec = self.lab.layout.nodes[node]["ports"][index].get("queue")
-        return queue_from_spec(spec) if spec else Fifo()
-
-    def _set_queue(self, port: str, queue: Queue) -> _Done:
-        node, _ = self.lab.layout.port(port)
-        if self.lab.layout.nodes[node]["kind"] != "switch":
-            raise BadValue(f"{port} is no port of a switch", "the queue of a host is its own: use tc there")
-        before = self._queue_of(port)
-        self.lab.switch(node).set_queue(port, queue)
-        text = queue_text(queue)
-        python = f'lab.switch("{node}").set_queue("{port}", {as_python(queue)})'
-        return _Done([f"queue {port} {text}"] if text else [], [python], partial(self._set_queue, port, before))
-
-    def _add_flow(self, switch: str, flow: str) -> _Done:
+    def _add_flow(self, switch: str, flow: str) -> Done:
         flow = flow.strip()
         if not flow or "\n" in flow or len(flow) > _MOST_FLOW:
             raise BadValue("no flow was given", "write one line, for example: priority=10,ip,actions=flood")
@@ -346,9 +253,9 @@ class Acts:
         replaced = _gone(before, on.dump_flows())
         note = missing_parts(self.lab, switch, flow)
         undo = partial(self._restore, switch, f"cookie={cookie}/-1", replaced)
-        return _Done([_flow_line(switch, "add", line)], [_flow_python(switch, "add_flow", line)], undo, note)
+        return Done([_flow_line(switch, "add", line)], [_flow_python(switch, "add_flow", line)], undo, note)
 
-    def _delete_flows(self, switch: str, matching: str) -> _Done:
+    def _delete_flows(self, switch: str, matching: str) -> Done:
         if "\n" in matching or len(matching) > _MOST_FLOW:
             raise BadValue("the match is not one line", "write for example: ip,nw_dst=10.0.0.4")
         matching = matching.strip()
@@ -358,11 +265,9 @@ class Acts:
         gone = _gone(before, on.dump_flows())
         undo = partial(self._restore, switch, None, gone) if gone else None
         note = f"{deleted} deleted"
-        return _Done(
-            [_flow_line(switch, "del", matching)], [_flow_python(switch, "delete_flows", matching)], undo, note
-        )
+        return Done([_flow_line(switch, "del", matching)], [_flow_python(switch, "delete_flows", matching)], undo, note)
 
-    def _restore(self, switch: str, matching: str | None, flows: Sequence[str]) -> _Done:
+    def _restore(self, switch: str, matching: str | None, flows: Sequence[str]) -> Done:
         """Delete what `matching` covers, and add `flows`, whose counters begin anew."""
         on = self.lab.switch(switch)
         lines: list[str] = []
@@ -376,43 +281,9 @@ class Acts:
             lines += [_flow_line(switch, "add", flow) for flow in flows]
             python += [_flow_python(switch, "add_flow", flow) for flow in flows]
         note = "the counters of the flows that are back begin anew" if flows else ""
-        return _Done(lines, python, None, note)
+        return Done(lines, python, None, note)
 
-    def _send(self, what: str, source: str, sink: str, rest: Mapping[str, Any]) -> _Done:
-        for host in (source, sink):
-            self.lab.layout.node(host, "host")
-        if source == sink:
-            raise BadValue(f"{source} would send to itself", "choose another host")
-        wanted = {"duration", "rate"} if what == "udp" else {"duration"}
-        if set(rest) != wanted or not all(isinstance(value, str) for value in rest.values()):
-            raise BadValue("what is to be sent is not understood", "give duration, and rate for udp")
-        # Each has a port of its own, so that a receiver that another has started is not in its way.
-        settings = {name: rest[name] for name in ("rate", "duration") if name in rest} | {
-            "port": _FIRST_PORT + self.count
-        }
-        name = "udp" if what == "udp" else "tcp_bulk"
-        handle = self.lab.start(getattr(apps, name)(source, sink, **settings))
-        given = ", ".join(f"{key}={as_python(value)}" for key, value in settings.items())
-        python = f'lab.start(tn.apps.{name}("{source}", "{sink}", {given}))'
-        return _Done([f"py {python}"], [python], partial(self._stop, handle))
-
-    def _stop_app(self, number: int) -> _Done:
-        report = self.lab.reports([number])[0]
-        if report.finished:
-            raise BadValue(f"the app {number} has ended already", "see the traffic as it is now")
-        self.lab.connection.app_stop(app=number)
-        python = f"lab.connection.app_stop(app={number})"
-        return _Done([f"py {python}"], [python], None, f"{report.kind} of {report.host} ends")
-
-    def _stop_program(self, number: int) -> _Done:
-        job = next((one for one in self.lab.jobs() if one["job"] == number), None)
-        if job is None or job["state"] != "running":
-            raise BadValue(f"no program {number} runs", "see the traffic as it is now")
-        self.lab.connection.signal(job=number, signal=signal.SIGTERM)
-        python = f"lab.connection.signal(job={number}, signal=15)"
-        return _Done([f"py {python}"], [python], None, f"{shlex.join(job['argv'])} in {job['host']} is asked to end")
-
-    def _let_go_on(self, duration: str, speed: float) -> _Done:
+    def _let_go_on(self, duration: str, speed: float) -> Done:
         if self.lab.clock != "virtual":
             raise BadValue("the wall clock goes on by itself", "pause what you see")
         if not _SPEEDS[0] <= speed <= _SPEEDS[1]:
@@ -420,9 +291,9 @@ class Acts:
         until_ps = self.lab.now_ps() + duration_ps(duration, "duration")
         self._going = (until_ps, speed)
         self.fine.is_paused = False
-        return _Done([f"sleep {duration}"], [f'lab.run_until("{format_duration(until_ps)}")'], None)
+        return Done([f"sleep {duration}"], [f'lab.run_until("{format_duration(until_ps)}")'], None)
 
-    def _next_event(self) -> _Done:
+    def _next_event(self) -> Done:
         """Let the virtual clock go on to the moment at which something happens next, and do all that does then."""
         if self.lab.clock != "virtual":
             raise BadValue("the wall clock goes on by itself", "pause what you see")
@@ -437,37 +308,14 @@ class Acts:
             if not self.fine.was_left(next_ps):
                 break
         if next_ps is None:
-            return _Done([], [], None, "nothing will happen by itself: start traffic")
+            return Done([], [], None, "nothing will happen by itself: start traffic")
         note = f"{format_duration(next_ps - before_ps)} later"
-        return _Done([], [f'lab.run_until("{format_duration(next_ps)}")'], None, note)
+        return Done([], [f'lab.run_until("{format_duration(next_ps)}")'], None, note)
 
-    def _seal(self, seed: int) -> _Done:
+    def _seal(self, seed: int) -> Done:
         """Do a fault that nobody hears of."""
-        self._refuse_sealed()
-        done, _ = self._done(chosen_fault(self.lab, seed))
-        self._sealed = done
-        return _Done([], [], None, f"seed {seed}: something is broken now; find it by looking")
-
-    def _answer(self) -> _Done:
-        if self._sealed is None:
-            raise BadValue("nothing is sealed", "break something first")
-        done, self._sealed = self._sealed, None
-        return done._replace(note="this was broken")
-
-    def _refuse_sealed(self) -> None:
-        """What would show the fault is not shown before the answer."""
-        if self._sealed is not None:
-            raise BadValue("something is broken, and the page does not tell what", "look, then show the answer")
-
-    def _stop(self, handle: AppHandle) -> _Done:
-        handle.stop()
-        python = f"lab.connection.app_stop(app={handle.app})"
-        return _Done([f"py {python}"], [python], None)
-
-
-def _config(way: Row) -> Row:
-    """The settings of a direction."""
-    return way["config"] or {}
+        self.seal.put_on(lambda: self._done(chosen_fault(self.lab, seed))[0])
+        return Done([], [], None, f"seed {seed}: something is broken now; find it by looking")
 
 
 def _gone(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -480,21 +328,6 @@ def _gone(before: Sequence[str], after: Sequence[str]) -> list[str]:
         else:
             gone.append(flow)
     return gone
-
-
-def _line(command: str, words: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-    """The line of the prompt with `settings`; none where it has no words for one of them."""
-    parts = [*words]
-    for name, value in settings.items():
-        if name == "up":
-            parts.append("up" if value else "down")
-        elif isinstance(value, bool):
-            parts += [name, "on" if value else "off"]
-        elif isinstance(value, (list, dict)):
-            return []
-        else:
-            parts += [name, "none" if value is None else str(value)]
-    return [" ".join([command, *parts])]
 
 
 def _flow_line(switch: str, what: str, flow: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.drawing import picture_of
 from twinnet.drawing.picture import MOST_LIVE_NODES
 from twinnet.errors import BadValue, TwinnetError, did_you_mean
+from twinnet.live.kept_traffic import traffic_of_run
 from twinnet.live.recording import Recording
 from twinnet.live.repetitions import means_of
 from twinnet.live.watch import DROPS, is_lossy, more_of_way, record_of_network, with_more
@@ -86,7 +87,8 @@ class FinishedRun:
         if any(run.network["links"] != first.network["links"] for run in runs):
             raise BadValue(f"the repetitions of {first.name} have different networks", "name one of them")
         means = means_of([run.ticks for run in runs], [run.name for run in runs])
-        told = {"lab": f"{first.network['lab']}, mean of {len(runs)} runs", "repetitions": len(runs)}
+        mean = f"{first.network['lab']}, mean of {len(runs)} runs"
+        told = {"lab": mean, "repetitions": len(runs), "traffic": None}
         return cls(f"{first.name}-mean-of-{len(runs)}", {**first.network, **told}, means)
 
     @classmethod
@@ -114,6 +116,7 @@ class FinishedRun:
         shown = record_of_network(f"{study.name}: {run.id}", picture_of(network, MOST_LIVE_NODES), ends)
         shown["filled"] = _filled(specification, run)
         shown["followed"] = run.record["notes"].get("ways", [])
+        shown["traffic"] = traffic_of_run(run)
         lines = _Lines(spec, zero_ps)
         ports = [port for _, _, *both in ends for port in both]
         ticks: list[Mapping[str, Any]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinnet.live.watch import DROPS
@@ -26,8 +26,9 @@ _OF_PORTS = (
 )
 
 
-def metrics_text(lab: Lab) -> str:
-    """Return the counters of all ports of `lab` that lead to a link, its time and its verdict.
+def metrics_text(lab: Lab, hides_settings: Callable[[], bool] = lambda: False) -> str:
+    """Return the counters of all ports of `lab` that lead to a link, its time and its verdict; and the line rates,
+    unless it then `hides_settings`.
 
     Raises
     ------
@@ -36,10 +37,10 @@ def metrics_text(lab: Lab) -> str:
     TimeoutError
         It does not answer.
     """
-    return "".join(f"{line}\n" for line in _lines(lab))
+    return "".join(f"{line}\n" for line in _lines(lab, hides_settings))
 
 
-def _lines(lab: Lab) -> Iterator[str]:
+def _lines(lab: Lab, hides_settings: Callable[[], bool]) -> Iterator[str]:
     name = {"lab": lab.name}
     yield from _head("twinnet_lab_time_seconds", "gauge", "The time of the lab's clock.")
     yield _sample("twinnet_lab_time_seconds", name, lab.now())
@@ -59,6 +60,8 @@ def _lines(lab: Lab) -> Iterator[str]:
     yield from _head("twinnet_port_up", "gauge", "1 if the link carries frames.")
     for labels, row in ways:
         yield _sample("twinnet_port_up", labels, int(bool(row["up"])))
+    if hides_settings():
+        return
     yield from _head("twinnet_port_line_rate_bits_per_second", "gauge", "The line rate; none for links without one.")
     for labels, row in ways:
         config: Row = row["config"] or {}

@@ -56,6 +56,16 @@ class Recording:
         if out is not None and (self._out.is_dir() or not os.access(self._out.parent, os.W_OK)):
             raise BadValue(f"no file can be written at {self._out}", "name a file in a folder that is there: run.html")
 
+    @property
+    def is_page(self) -> bool:
+        """True if it is to be a page, and no table."""
+        return self._out.suffix != ".parquet"
+
+    def know(self, **more: Any) -> None:
+        """Take what is known besides of the network: ``traffic``, as :mod:`~twinnet.live.kept_traffic` gives it, and
+        ``followed``, the ways of flows: ``words``, ``at_s`` and ``way`` of each."""
+        self._network = {**self._network, **more}
+
     def add(self, tick: Mapping[str, Any]) -> None:
         """Keep a look of :class:`~twinnet.live.watch.LabWatch`; beyond 64 MB of them none is kept."""
         text = shown_json(tick)
@@ -76,10 +86,10 @@ class Recording:
             Another recording of a network with the same links, to be seen with this one: ``name`` and ``ticks``.
         """
         partial = self._out.with_name(f".{self._out.name}.partial")
-        if self._out.suffix == ".parquet":
-            self._write_table(partial)
-        else:
+        if self.is_page:
             partial.write_text(self._whole_page(acts, beside), encoding="utf-8")
+        else:
+            self._write_table(partial)
         partial.replace(self._out)
 
     def _whole_page(self, acts: Sequence[Mapping[str, Any]], beside: Mapping[str, Any] | None) -> str:

@@ -125,7 +125,8 @@ class _Answers:
                 raise BadValue(f"the port is {strange[0]!r}", "write a number, such as 5001")
             ends, protocol = (asked.get("from", ""), asked.get("to", "")), asked.get("protocol", "udp")
             port, source_port = map(int, given)
-            return self._lab.follow(*ends, protocol, port=port, source_port=source_port).as_dict()
+            way = self._lab.follow(*ends, protocol, port=port, source_port=source_port)
+            return way.as_dict(with_times=not self._acts.seal.is_on)
 
         return await _answered(work)
 
@@ -178,7 +179,11 @@ class _Answers:
         return await _answered(work)
 
     async def metrics(self, _: Request) -> Response:
-        return await _answered(lambda: Response(metrics_text(self._lab), headers={"Content-Type": CONTENT_TYPE}))
+        def work() -> Response:
+            text = metrics_text(self._lab, lambda: self._acts.seal.is_on)
+            return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+        return await _answered(work)
 
 
 def _files() -> list[Path]:

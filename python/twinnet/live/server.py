@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from twinnet.drawing.positions import read_positions
 from twinnet.errors import LabClosed, NotAvailable
 from twinnet.live.acts import Acts
+from twinnet.live.lab_recording import LabRecording
 from twinnet.live.listening import LOOPBACK, Listening
 from twinnet.live.places import Places
-from twinnet.live.recording import Recording
 from twinnet.live.watch import LabWatch, network_record
 from twinnet.shown_text import shown_json
 
@@ -89,10 +89,10 @@ def serve(
         network = network_record(lab, chosen) | {"control": control, "clock": lab.clock}
     except TimeoutError:
         raise NotAvailable(f"the lab {lab.name} does not answer", "see what it does with: twinnet labs") from None
-    recording = None if out is None else Recording(network | {"control": False}, out)
+    acts = Acts(lab)
+    recording = None if out is None else LabRecording(network | {"control": False}, out, lab, acts.seal)
     # The file is to be written, and captures and samplers are to end, also when the page is stopped by `LivePage.stop`.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    acts = Acts(lab)
     places = Places(network, Path(positions)) if positions is not None and control else None
     with socket.socket(socket.AF_INET6 if ":" in listening.address else socket.AF_INET) as listener:
         try:
@@ -150,7 +150,7 @@ async def _serve(
     listener: socket.socket,
     listening: Listening,
     tell: Callable[[str], None],
-    recording: Recording | None,
+    recording: LabRecording | None,
 ) -> None:
     from twinnet.live.callers import Callers, PageServer
     from twinnet.live.feed import Feed
@@ -176,7 +176,7 @@ async def _serve(
             await watching
 
 
-async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, recording: Recording | None) -> None:
+async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, recording: LabRecording | None) -> None:
     """Publish what the lab does until it ends; then end the server."""
     clock = asyncio.get_running_loop().time
     due_s, used_s, lasts_s = clock(), time.process_time(), _LOOK_S
@@ -189,12 +189,12 @@ async def _watch(watch: LabWatch, acts: Acts, feed: Feed, server: PageServer, re
                 continue
             try:
                 await asyncio.to_thread(acts.go_on, lasts_s)
-                seen = await asyncio.to_thread(watch.look, acts.is_sealed)
+                seen = acts.seal.hide(await asyncio.to_thread(watch.look))
                 if seen is not None:
                     # Who follows asks for the acts when there are others than before.
                     seen["acts"] = acts.count
                     if recording is not None:
-                        recording.add(seen)
+                        await asyncio.to_thread(recording.add, seen)
                     await feed.publish(_event("tick", seen))
                 elif watch.stands:
                     await feed.publish(_event("stands", {"acts": acts.count}))

@@ -153,18 +153,16 @@ def _ways(
     before: Sequence[Sequence[int]],
     after: Sequence[Sequence[int]],
     elapsed_s: float,
-    hides_settings: bool,
 ) -> list[list[Any]]:
     """The record of each direction from its rows at two moments."""
     state = itemgetter(*(columns.index(name) for name in _STATE))
-    hidden = {"lossy": 0} if hides_settings else {}
     idle: dict[Any, list[Any]] = {}
     ways: list[list[Any]] = []
     for then, now in zip(before, after, strict=True):
         # Most ports of a large network are idle, in few states, and all of them are looked at often.
         way = idle.get(state(now)) if then == now else None
         if way is None:
-            here = dict(zip(columns, now, strict=True)) | hidden
+            here = dict(zip(columns, now, strict=True))
             way = way_record(here if then == now else dict(zip(columns, then, strict=True)), here, elapsed_s)
             if then == now:
                 idle[state(now)] = way
@@ -199,16 +197,16 @@ class LabWatch:
         """Forget the last look: nobody watches for a while."""
         self._before = self._earlier = self._seen_ps = None
 
-    def look(self, hides_settings: bool = False) -> dict[str, Any] | None:
+    def look(self) -> dict[str, Any] | None:
         """Return what happened since the last look; ``None`` for the first one, which has nothing to compare with, and
         for one whose moment is not known well enough, because the lab was held up between two answers.
 
         ``now_s`` and ``elapsed_s`` are of the lab's clock, ``ways`` has :func:`way_record` of each link there and back
-        (behind it ``lossy`` where loss is set, unless it `hides_settings`, and ``classes``, :func:`waiting_by_class`,
-        where the port has them), and ``verdict`` the fidelity verdict, its reasons, the time that it covers and what
-        was changed by hand, looked up once a second: ``at_s`` says when, and ``late_s`` is the time since the look-up
-        before if the lab was late in it, and 0 if not. Where there are controllers, ``controllers`` has for each of
-        :func:`network_record` which of its switches are connected, looked up as often.
+        (behind it ``lossy`` where loss is set, and ``classes``, :func:`waiting_by_class`, where the port has them), and
+        ``verdict`` the fidelity verdict, its reasons, the time that it covers and what was changed by hand, looked up
+        once a second: ``at_s`` says when, and ``late_s`` is the time since the look-up before if the lab was late in
+        it, and 0 if not. Where there are controllers, ``controllers`` has for each of :func:`network_record` which of
+        its switches are connected, looked up as often.
 
         Raises
         ------
@@ -239,7 +237,7 @@ class LabWatch:
         if before is None or seen_ps is None or now_ps <= seen_ps:
             return None
         elapsed_s = max(now_ps - before[0], _LEAST_PS) / 1e12
-        ways = _ways(told["columns"], before[1], rows, elapsed_s, hides_settings)
+        ways = _ways(told["columns"], before[1], rows, elapsed_s)
         if ports is not None:
             self._divide(ways, ports.result(PATIENCE_S))
         self._look_for_classes(now_ps)

@@ -20,7 +20,7 @@ _LINK_USAGE = "write: link s1 h1 up|down, or link s1 h1 delay 10ms rate 5Mbit lo
 def link(lab: Lab, arguments: Sequence[str]) -> Answer:
     """Change a link while it runs; all settings of one line take effect together."""
     if len(arguments) < 3:
-        raise BadValue("link needs two nodes and what to set", _LINK_USAGE)
+        raise BadValue("link needs two nodes, or two interfaces, and what to set", _LINK_USAGE)
     a, b, *words = arguments
     settings = link_settings(words)
     direction = settings.pop("direction", "both")

@@ -26,6 +26,7 @@ if (switches.length > 0) {
   new AskedTable("messages", messageRows, () => `messages/${encodeURIComponent(messagesOf.value)}`);
 }
 const control = network.control ? new Control(view, flows, follow) : null;
+traffic.onFollow = (values) => follow.ask(values);
 if (control !== null) traffic.onStop = (act) => control.do(act);
 if (network.keeps_places) view.picture.onPlace = keepPlace;
 const fine = new FineCurves(view);

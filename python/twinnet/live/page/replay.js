@@ -3,6 +3,7 @@
 import { showActs } from "./acts.js";
 import { MOST_S } from "./curves.js";
 import { KeptWays } from "./follow.js";
+import { showKeptTraffic } from "./tables.js";
 import { kept, news, View } from "./view.js";
 
 const recorded = JSON.parse(document.getElementById("recording").textContent);
@@ -18,6 +19,7 @@ document.getElementById("filled").hidden = (network.filled ?? []).length === 0;
 // The curves of a short recording have the whole width.
 if (ticks.length > 1) view.seconds = Math.min(MOST_S, ticks.at(-1).now_s - ticks[0].now_s);
 new KeptWays(view, network.followed ?? []);
+showKeptTraffic(network.traffic ?? null, beside === null ? "" : "Those of the first run.");
 const notes = [];
 if (network.repetitions) {
   notes.push(`Mean of ${network.repetitions} runs; the ground of a curve is the 95 % confidence interval of the mean.`);

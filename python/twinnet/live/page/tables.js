@@ -1,13 +1,13 @@
 // What runs in the lab, and its controllers: tables that are asked for while they are open.
 
-import { rateText, shortText } from "./units.js";
+import { rateText, shortText, sizeText } from "./units.js";
 
 const LOOK_MS = 1000;
 /** After an answer that took long the next look is later: the lab answers a tenth of the time at most. */
 const PATIENCE = 10;
 const MOST_ROWS = 200;
-/** The place of a flow's state in its row. */
-const STATE = 3;
+/** The places of a flow's ends and of its state in its row. */
+const [ENDS, STATE] = [2, 3];
 
 /** How long a row that is new stays lit: the next look alone may come a moment after this one. */
 const LIT_MS = 3000;
@@ -62,7 +62,7 @@ export function trafficRows(told, before) {
       ];
       const isNew = before !== null && earlier === undefined;
       const stop = flow.finished ? null : { act: "stop app", app: flow.app };
-      return { key: `flow ${flow.key}`, cells, counts: more > 0, isNew, stop };
+      return { key: `flow ${flow.key}`, cells, counts: more > 0, isNew, stop, follow: flow.follow ?? null };
     }),
     ...told.programs.map(({ host, what, state, job }) => ({
       key: `program ${job}`,
@@ -72,6 +72,30 @@ export function trafficRows(told, before) {
       stop: state === "running" ? { act: "stop program", job } : null,
     })),
   ];
+}
+
+/** Rows of traffic that was kept: when it was active, totals and means. */
+export function keptRows(rows) {
+  return rows.map(({ host, what, ends, start_s: start, end_s: end, bytes, mean_bps: mean, lost, rtt_ms: rtt, window }) => {
+    const active = start === null || end === null ? "–" : `${start.toFixed(1)} to ${end.toFixed(1)} s`;
+    const payload = known(bytes, (value) => `${sizeText(value)}, ${rateText(mean)}`);
+    const rest = [known(lost, String), known(rtt, (value) => `${shortText(value)} ms`), known(window, shortText)];
+    return { cells: [host, what, ends, active, payload, ...rest] };
+  });
+}
+
+/** Shows traffic that was kept, `rows` of `count` ends of flows; `null`: none. */
+export function showKeptTraffic(kept, note) {
+  const part = document.getElementById("traffic");
+  part.hidden = kept === null || kept.count === 0;
+  if (part.hidden) return;
+  const { rows, count } = kept;
+  const heads = part.querySelectorAll("th");
+  const words = ["active", "payload, mean rate", "lost", "mean round trip", "mean window"];
+  for (const [place, word] of words.entries()) heads[STATE + place].textContent = word;
+  const cut = count > rows.length ? `${count}; the first ${rows.length} are shown.` : "";
+  part.querySelector("[role=status]").textContent = [cut, note].filter(Boolean).join(" ");
+  part.querySelector("tbody").replaceChildren(...keptRows(rows).map(tableRow));
 }
 
 /** Rows of connections with controllers from two looks at them. */
@@ -135,6 +159,8 @@ export class AskedTable {
     this.timer = null;
     /** Is called with the act that ends what is in a row; null: the page ends nothing. */
     this.onStop = null;
+    /** Is called with what the packets of a row are followed by. */
+    this.onFollow = () => {};
     this.part.hidden = false;
     this.part.addEventListener("toggle", () => {
       this.before = null;
@@ -152,15 +178,27 @@ export class AskedTable {
 
   #row(row) {
     const made = tableRow(row);
-    if (this.onStop === null || !row.stop) return made;
     const [host, what, ends] = row.cells;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Stop";
-    button.setAttribute("aria-label", `Stop ${what} of ${host}: ${ends}`);
-    button.addEventListener("click", () => this.onStop(row.stop));
-    made.cells[STATE].append(" ", button);
+    const add = (place, word, act) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = word;
+      button.setAttribute("aria-label", `${word} ${what} of ${host}: ${ends}`);
+      button.addEventListener("click", act);
+      made.cells[place].append(" ", button);
+    };
+    if (row.follow) add(ENDS, "Follow", () => this.onFollow(row.follow));
+    if (this.onStop !== null && row.stop) add(STATE, "Stop", () => this.onStop(row.stop));
     return made;
+  }
+
+  /** Shows `rows` in place of those that are there; a button that has the focus keeps it. */
+  #put(rows) {
+    const body = this.part.querySelector("tbody");
+    const focused = body.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    body.replaceChildren(...rows.map((row) => this.#row(row)));
+    if (focused === null) return;
+    [...body.querySelectorAll("button")].find((one) => one.getAttribute("aria-label") === focused)?.focus();
   }
 
   async #ask() {
@@ -176,7 +214,7 @@ export class AskedTable {
       const more = rows.length - MOST_ROWS;
       const cut = more > 0 ? `${rows.length}; the first ${MOST_ROWS} are shown` : "";
       says.textContent = rows.length === 0 ? "None." : cut;
-      this.part.querySelector("tbody").replaceChildren(...rows.slice(0, MOST_ROWS).map((row) => this.#row(row)));
+      this.#put(rows.slice(0, MOST_ROWS));
       this.before = told;
     } catch {
       says.textContent = "No news of the lab: what you see is from before.";

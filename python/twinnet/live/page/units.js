@@ -3,14 +3,19 @@
 const PREFIXES = ["", "k", "M", "G", "T"];
 
 /** A rate in bit/s with three digits and a unit. */
-export function rateText(bps) {
-  let scaled = bps;
+export const rateText = (bps) => scaledText(bps, "bit/s");
+
+/** A number of bytes with three digits and a unit. */
+export const sizeText = (bytes) => scaledText(bytes, "B");
+
+function scaledText(value, unit) {
+  let scaled = value;
   let step = 0;
   while (scaled >= 999.5 && step < PREFIXES.length - 1) {
     scaled /= 1000;
     step += 1;
   }
-  return `${shortText(scaled)} ${PREFIXES[step]}bit/s`;
+  return `${shortText(scaled)} ${PREFIXES[step]}${unit}`;
 }
 
 /** A number with three digits. */
