@@ -179,6 +179,8 @@ def test_traffic_is_started_and_ended(fake: Scripted, acts: Acts) -> None:
     assert acts.do(tcp).python == [
         'lab.start(tn.apps.tcp_bulk("h1", "h2", duration="10 s", port=40003, info_interval="100 ms"))'
     ]
+    # Of a long one the report stays short.
+    assert 'info_interval="1 s"))' in acts.do(tcp | {"duration": "10000 s"}).python[0]
 
 
 @pytest.mark.parametrize(

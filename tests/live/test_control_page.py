@@ -15,7 +15,7 @@ from twinnet.live.faults import chosen_fault
 from twinnet.network.topology_file import load_network
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import APIResponse, Browser, Page, Route
     from twinnet.lab.lab import Lab
 
 pytestmark = [needs_a_lab, needs_a_browser]
@@ -70,6 +70,30 @@ def test_a_link_is_changed_from_the_picture_and_set_back(browser: Browser, lab: 
         expect(page.locator("#acts-done li").first).to_contain_text('tn.qos.Codel(target="7ms")')
         page.context.close()
     assert faults == []
+
+
+def test_settings_that_come_late_take_no_place_of_newer_ones(browser: Browser, lab: Lab) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, [])
+        choose(page, "h1-eth0")
+        rate = page.locator("#change-link [name=rate]")
+        expect(rate).to_have_value("10 Mbit/s")
+        page.route("**/settings/0", lambda route: held.append((route, route.fetch())), times=1)
+        rate.fill("2 Mbit")
+        page.locator("#change-link").get_by_role("button", name="Change").click()
+        page.get_by_role("button", name="Undo change 1").click()
+        expect(page.locator("#acts-done li")).to_have_count(2)
+        expect(rate).to_have_value("10 Mbit/s")
+        ((route, response),) = held
+        assert "2 Mbit" in response.text()
+        with page.expect_request_finished(lambda request: "settings/0" in request.url):
+            route.fulfill(response=response)
+        # What comes after it is asked for and read after it.
+        page.evaluate("() => fetch('settings/1').then((answer) => answer.json())")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert rate.input_value() == "10 Mbit/s"
+        page.context.close()
 
 
 def test_what_is_refused_is_said_and_not_done(browser: Browser, lab: Lab) -> None:

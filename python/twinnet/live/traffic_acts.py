@@ -12,6 +12,7 @@ from twinnet.errors import BadValue
 from twinnet.live.done import Done
 from twinnet.qos.queue_text import as_python
 from twinnet.traffic import apps
+from twinnet.units import PS_PER_SECOND, duration_ps, format_duration
 
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TrafficActs"]
 
-_INFO_INTERVAL = "100 ms"
+_INFO_INTERVAL_PS = PS_PER_SECOND // 10
 """Of the samples of a sender's TCP, among them its congestion window."""
+_MOST_SAMPLES = 10_000
+"""A flow that is to last longer has them less often: each look at its report takes them all."""
 
 
 class _Known(NamedTuple):
@@ -49,7 +52,8 @@ class TrafficActs:
             raise BadValue("what is to be sent is not understood", "give duration, and rate for udp")
         settings = {name: rest[name] for name in ("rate", "duration") if name in rest} | {"port": port}
         if what == "tcp":
-            settings["info_interval"] = _INFO_INTERVAL
+            interval_ps = max(_INFO_INTERVAL_PS, duration_ps(rest["duration"], "duration") // _MOST_SAMPLES)
+            settings["info_interval"] = format_duration(interval_ps)
         name = "udp" if what == "udp" else "tcp_bulk"
         flow = getattr(apps, name)(source, sink, **settings)
         handle = self._lab.start(flow)

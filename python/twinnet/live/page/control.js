@@ -17,6 +17,7 @@ export class Control {
     this.flows = flows;
     this.settings = null;
     this.number = null;
+    this.asked = 0;
     this.sender = null;
     for (const id of ["acts", "add-flow", "delete-flows", "puzzle", "save"]) part(id).hidden = false;
     this.captures = new Captures(this, follow);
@@ -52,9 +53,12 @@ export class Control {
     if (number === null) return;
     const link = this.view.network.links[number];
     part("start-capture").replaceChildren(...this.captures.starters([link.a_port, link.b_port]));
+    this.asked += 1;
+    const { asked } = this;
     const answer = await fetch(`settings/${number}`);
-    if (this.view.chosen !== number) return;
     const told = await answer.json();
+    // An answer that a later one has overtaken is of before what was changed in between.
+    if (this.view.chosen !== number || this.asked !== asked) return;
     if (!answer.ok) {
       this.#refused(told);
       return;
