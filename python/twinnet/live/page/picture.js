@@ -4,6 +4,7 @@ import { Controllers } from "./controllers.js";
 import { drag } from "./drag.js";
 import { element } from "./elements.js";
 import { foldedWays, foldsOf, summed } from "./folds.js";
+import { chosenPlaces, labelChoices } from "./labels.js";
 import { Lines } from "./lines.js";
 import { barHeight, barParts, CLASS_COLOURS, isLosing, loadClass, rateText } from "./units.js";
 
@@ -71,7 +72,10 @@ export class Picture {
     for (const name of [...this.drawn.keys()]) this.#putNode(name);
     this.links.forEach((_, number) => this.#putLink(number));
     if (this.lines === null) this.#append();
-    for (const fold of this.folds) this.fold(fold, false);
+    this.foldAll(false);
+    // On paper all of it is vectors.
+    window.addEventListener("beforeprint", () => this.#intoSvg());
+    window.addEventListener("afterprint", () => this.#outOfSvg());
   }
 
   /** Shows what is drawn. With the size of the picture known before, the browser lays out only what is seen then. */
@@ -140,9 +144,8 @@ export class Picture {
       const near = Math.min(0.3 * length, 42);
       const from = turned === 0 ? near : length - near;
       const foot = at(from, shift + 2.6 * side);
-      // Nearer to the end that sends, so that it does not meet that of a neighbouring link at their middles.
-      const middle = at((turned === 0 ? 0.38 : 0.62) * length, shift + 2.2 * side);
-      Object.assign(way, { foot, from: start, to: end, label: labelPlace(middle, aside, side) });
+      const labels = labelChoices(...(turned === 0 ? [start, end] : [end, start]));
+      Object.assign(way, { foot, from: start, to: end, labels });
       if (this.lines === null) this.#putWay(way);
       const angle = (Math.atan2(along.y, along.x) * 180) / Math.PI + 180 * turned;
       const port = at(from, shift + side);
@@ -160,11 +163,24 @@ export class Picture {
     this.above.append(way.bar, way.parts, way.frames, way.rate);
   }
 
-  #putWay({ drawn, bar, frames, rate, foot, from, to, label }) {
+  #putWay({ drawn, bar, frames, foot, from, to }) {
     putLine(drawn, from, to);
     put(bar, { x: foot.x - 5, y: foot.y });
     put(frames, { x: foot.x });
-    put(rate, label);
+  }
+
+  /** Puts the numbers of the ways that are shown beside each other. */
+  #putLabels() {
+    if (!this.withNumbers) return;
+    const shown = this.ways.filter(({ isHidden }) => !isHidden);
+    const nodes = [...this.drawn].filter(([name, drawn]) => (name.isFolded ?? true) && !drawn.hasAttribute("display"));
+    const rooms = nodes.map(([name]) => {
+      const { x, y } = this.places.get(name);
+      return [x - 30, y - 15, x + 30, y + 30];
+    });
+    const bars = shown.map(({ foot: { x, y } }) => [x - 8, y - 24, x + 8, y]);
+    const chosen = chosenPlaces(shown.map(({ labels }) => labels), [...rooms, ...bars]);
+    shown.forEach(({ rate }, number) => put(rate, chosen[number]));
   }
 
   /** What is drawn for a fold: a node with the number of its hosts, a link to it, and the handle at its switch. */
@@ -188,6 +204,17 @@ export class Picture {
 
   /** Folds the hosts of a fold into one node, or unfolds them. */
   fold(fold, isFolded) {
+    this.#setFold(fold, isFolded);
+    this.#arranged();
+  }
+
+  /** Folds all hosts, or unfolds them. */
+  foldAll(isFolded) {
+    for (const fold of this.folds) this.#setFold(fold, isFolded);
+    this.#arranged();
+  }
+
+  #setFold(fold, isFolded) {
     fold.isFolded = isFolded;
     fold.sign.textContent = isFolded ? "+" : "−";
     const act = isFolded ? "unfold" : "fold";
@@ -202,12 +229,12 @@ export class Picture {
       first.before(fold.group, fold.node);
       this.above.append(...parts);
     } else for (const part of [fold.group, fold.node, ...parts]) part.remove();
-    if (this.shown.length > 0) this.update(this.shown);
   }
 
-  /** Folds all hosts, or unfolds them. */
-  foldAll(isFolded) {
-    for (const fold of this.folds) this.fold(fold, isFolded);
+  /** Something stands elsewhere. */
+  #arranged() {
+    this.#putLabels();
+    if (this.shown.length > 0) this.update(this.shown);
   }
 
   #showLink(number, isShown) {
@@ -244,7 +271,7 @@ export class Picture {
     this.links.forEach(({ ends }, number) => {
       if (ends.includes(name)) this.#putLink(number);
     });
-    if (this.shown.length > 0) this.update(this.shown);
+    this.#arranged();
   }
 
   #drag(begin, name) {
@@ -283,15 +310,22 @@ export class Picture {
 
   /** Has `work` find all of the picture in its SVG: of a large network, what changes is there meanwhile alone. */
   whole(work) {
-    if (this.lines !== null) {
-      for (const way of this.ways.filter(({ isHidden }) => !isHidden)) {
-        this.#makeWay(way);
-        this.#putWay(way);
-      }
-      this.#append();
-      this.#update();
-    }
+    this.#intoSvg();
     work();
+    this.#outOfSvg();
+  }
+
+  #intoSvg() {
+    if (this.lines === null || this.above.isConnected) return;
+    for (const way of this.ways.filter(({ isHidden }) => !isHidden)) {
+      this.#makeWay(way);
+      this.#putWay(way);
+    }
+    this.#append();
+    this.#update();
+  }
+
+  #outOfSvg() {
     if (this.lines === null) return;
     for (const way of this.ways) {
       way.drawn?.remove();
@@ -375,13 +409,6 @@ function asButton(group, name, act, actTwice = null) {
       act();
     }
   });
-}
-
-/** Where the number of a way stands: away from the other way, so that neither crosses a line of the two. */
-function labelPlace(foot, aside, side) {
-  const [right, down] = [aside.x * Math.sign(side), aside.y * Math.sign(side)];
-  if (Math.abs(down) > 0.8) return { x: foot.x, y: foot.y + (down > 0 ? 12 : -2), "text-anchor": "middle" };
-  return { x: foot.x, y: foot.y + 5, "text-anchor": right > 0 ? "start" : "end" };
 }
 
 /** A part of a queue's bar, in the colour of its class. */
