@@ -7,7 +7,8 @@ import { HeatMap } from "./heat.js";
 import { asCsv, asSvg, saveText } from "./out.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
-import { rateText, shortText, timeText, wayOf } from "./units.js";
+import { showPorts } from "./ports.js";
+import { shortText, timeText, wayOf } from "./units.js";
 import { Zoom } from "./zoom.js";
 
 const MOST_ROWS = 12;
@@ -209,16 +210,6 @@ export class View {
       .filter((one) => one.rate > 0 || one.queue > 0 || one.drops > 0)
       .sort((one, other) => (other.load ?? 0) - (one.load ?? 0) || other.rate - one.rate)
       .slice(0, MOST_ROWS);
-    at("ports").replaceChildren(
-      ...busiest.map((one) => {
-        const load = one.load === null ? "–" : `${shortText(100 * one.load)} %`;
-        const row = document.createElement("tr");
-        for (const text of [one.port, one.to, rateText(one.rate), load, String(one.queue), shortText(one.drops)]) {
-          row.insertCell().textContent = text;
-        }
-        row.addEventListener("click", () => this.choose(one.number));
-        return row;
-      }),
-    );
+    showPorts(at("ports"), busiest, (number) => this.choose(number));
   }
 }
