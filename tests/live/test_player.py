@@ -38,6 +38,13 @@ add(6);
 assert.equal(shown.at(-1), 6, "it has caught up");
 player.put(-1);
 assert.equal(shown.at(-1), 1);
+const stopped = new Player((number) => shown.push(stopped.ticks[number].now));
+stopped.playing = false;
+stopped.add({ now: 70, ways: [1] });
+assert.equal(stopped.shown, null);
+stopped.playing = true;
+stopped.goOn(0.1);
+assert.equal(shown.at(-1), 70, "stopped before anything came, it shows the newest when it goes on");
 """
 
 THINNING = """
@@ -46,7 +53,7 @@ const { Player } = await import(process.argv[1]);
 const { merged } = await import(process.argv[1].replace("player.js", "thinning.js"));
 const quiet = { at_s: 0, late_s: 0 };
 const way = { known: true, rate: 0, load: 0, queue: 0, drops: 0, marks: 0, up: true, line: 8 };
-// A network of 600 directions, four times a second for half an hour. The first carries as many bit/s as seconds have passed.
+// A network of 600 directions, four times a second for half an hour. The first carries a bit/s more each second.
 const player = new Player(() => {});
 const idle = new Array(599).fill(way);
 let drops = 0;
@@ -61,7 +68,8 @@ assert.equal(ticks.length, 360);
 assert.equal(shown, 359, "it follows");
 assert.deepEqual(span.map((one) => Math.round(one / 100)), [0, 18], "the whole run is within reach");
 const newest = ticks.slice(-240);
-assert.ok(newest.every(({ now, elapsed }, place) => now === 1740.25 + place / 4 && elapsed === 0.25), "the newest minute");
+const isWhole = ({ now, elapsed }, place) => now === 1740.25 + place / 4 && elapsed === 0.25;
+assert.ok(newest.every(isWhole), "the newest minute");
 const old = ticks.slice(0, -240);
 const looks = old.map((one) => one.looks ?? 1);
 assert.ok(looks.every((one) => Number.isInteger(Math.log2(one))));
@@ -91,7 +99,8 @@ assert.equal(player.shown, 0);
 const tick = (now, elapsed, one, verdict = quiet) => ({ now, elapsed, ways: [{ ...way, ...one }], verdict });
 const many = { rate: 8, load: null, queue: 3, classes: [3, 0], drops: 6, reasons: { early: 6 }, lossy: true };
 const late = { at_s: 3, late_s: 1, state: "doubtful" };
-const both = merged(tick(3, 3, many, late), tick(4, 1, { reasons: { overlimit: 4 }, drops: 4 }, { at_s: 4, late_s: 0 }));
+const next = tick(4, 1, { reasons: { overlimit: 4 }, drops: 4 }, { at_s: 4, late_s: 0 });
+const both = merged(tick(3, 3, many, late), next);
 assert.deepEqual([both.now, both.elapsed, both.looks], [4, 4, 2]);
 const [{ rate, load, queue, classes, drops: lost, reasons }] = both.ways;
 assert.deepEqual([rate, load, queue, classes, lost], [6, 0, 3, [3, 0], 5.5]);

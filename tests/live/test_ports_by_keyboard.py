@@ -1,4 +1,4 @@
-"""Ports read without a pointer: rows of the busiest ones, and the map of all ports over time, also of a large network."""
+"""Ports read without a pointer: rows of the busiest ones, and the map of all of them over time."""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ export class Player {
 
   /** `elapsed` seconds have passed for who looks on. */
   goOn(elapsed) {
-    if (!this.playing || this.shown === null || this.moment >= this.span[1]) return;
+    if (!this.playing || this.span === null) return;
+    // Who stopped before anything came sees the newest.
+    if (this.shown === null) this.put(this.span[1]);
+    if (this.moment >= this.span[1]) return;
     this.put(this.moment + elapsed * this.speed);
   }
 }
