@@ -79,6 +79,42 @@ def test_all_hosts_of_a_large_network_fold_at_once(browser: Browser, tmp_path: P
     assert faults == []
 
 
+def test_all_below_a_switch_folds_into_one_node_and_what_was_folded_in_it_stays_so(
+    browser: Browser, tmp_path: Path
+) -> None:
+    # Below the root s1 three switches, and three hosts below each of them.
+    net = templates.tree(2, 3)
+    link = {(one.a.node, one.b.node): number for number, one in enumerate(net.links)}
+    rates = [0] * (2 * len(net.links))
+    below = [other for one, other in link if one == "s1"]
+    for number, switch in enumerate(below, 1):
+        rates[2 * link["s1", switch]] = number * 1_000_000
+    faults: list[str] = []
+    page = opened(browser, recorded(net, rates, tmp_path / "tree.html"), faults)
+    assert visible(page, ".node").count() == 13
+    page.get_by_role("button", name=f"3 hosts of {below[0]}: fold", exact=True).click()
+    expect(visible(page, ".node")).to_have_count(11)
+    page.get_by_role("button", name="9 hosts, 3 switches of s1: fold", exact=True).click()
+    expect(visible(page, ".node")).to_have_count(2)
+    names = visible(page, ".node").locator("text:first-of-type").all_text_contents()
+    assert sorted(names) == ["12 nodes", "s1"]
+    # The links of the root are one: 1, 2 and 3 Mbit/s.
+    assert [text for text in visible(page, ".told").all_text_contents() if text] == ["9", "6 Mbit/s"]
+    assert visible(page, ".link").count() == 1 and visible(page, ".fold").count() == 1
+    page.fill("#find", "h9")
+    expect(page.locator(".node.hosts.found")).to_have_count(1)
+    page.get_by_role("button", name="9 hosts, 3 switches of s1: unfold").last.focus()
+    page.keyboard.press("Enter")
+    expect(visible(page, ".node")).to_have_count(11)
+    assert visible(page, ".node.hosts").locator("text").all_text_contents() == ["3 hosts"]
+    page.click("#fold")
+    expect(visible(page, ".node")).to_have_count(7)
+    page.click("#fold")
+    expect(visible(page, ".node")).to_have_count(13)
+    page.context.close()
+    assert faults == []
+
+
 def dragged(page: Page, name: str, right: int, down: int) -> None:
     """Drag the node `name` by so many pixels."""
     box = node(page, name).bounding_box()

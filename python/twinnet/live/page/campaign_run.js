@@ -17,7 +17,8 @@ function heard({ name, levels, repetition, state, fraction, doing, for_s: lasts 
   at("state").textContent = state;
   at("state").className = `run ${state}`;
   at("done").value = fraction;
-  at("doing").textContent = state === "running" ? `${Math.round(100 * fraction)} %: ${doing}` : "Not begun, or stopped.";
+  const percent = Math.round(100 * fraction);
+  at("doing").textContent = state === "running" ? `${percent} %: ${doing}` : "Not begun, or stopped.";
   at("begun").hidden = lasts === null;
   if (lasts === null) return undefined;
   const begun = new Date(Date.now() - 1000 * lasts);

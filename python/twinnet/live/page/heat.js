@@ -162,7 +162,8 @@ export class HeatMap {
     const row = this.#row(event);
     const box = this.canvas.getBoundingClientRect();
     const share = ((event.clientX - box.left) * (this.canvas.width / box.width) - LABEL) / (this.canvas.width - LABEL);
-    if (row !== undefined) this.#read({ row, column: Math.min(COLUMNS - 1, Math.floor(share * COLUMNS)), isKey: false });
+    const column = Math.min(COLUMNS - 1, Math.floor(share * COLUMNS));
+    if (row !== undefined) this.#read({ row, column, isKey: false });
   }
 
   #key(event) {
@@ -202,7 +203,9 @@ export class HeatMap {
     const tick = this.ticks.find(({ now }) => now >= moment);
     const { port } = this.ports[row];
     const unknown = tick === undefined || isAfterGap(tick, moment) || tick.ways[row].known === false;
-    this.told.textContent = unknown ? `${port}: nothing is known of that moment` : cellText(port, tick.now, tick.ways[row]);
+    this.told.textContent = unknown
+      ? `${port}: nothing is known of that moment`
+      : cellText(port, tick.now, tick.ways[row]);
   }
 }
 

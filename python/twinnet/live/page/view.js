@@ -52,9 +52,9 @@ export class View {
     const zoom = new Zoom(at("picture"), (pixels) => this.picture.scale(pixels));
     this.picture.begin();
     this.picture.onBounds = (bounds) => zoom.fit(bounds);
-    at("fold").hidden = this.picture.folds.length === 0;
+    at("fold").hidden = this.picture.hostFolds.length === 0;
     at("fold").addEventListener("click", () => {
-      const isFolded = this.picture.folds.some((fold) => !fold.isFolded);
+      const isFolded = this.picture.hostFolds.some((fold) => !fold.isFolded);
       this.picture.foldAll(isFolded);
       at("fold").textContent = isFolded ? "Unfold hosts" : "Fold hosts";
     });
