@@ -71,11 +71,11 @@ def tell(results: Path, at_s: float, **told: Any) -> None:
 
 
 @contextmanager
-def served(results: Path) -> Iterator[str]:
-    """The address of the page, by the command."""
+def served(results: Path | str, within: Path | None = None) -> Iterator[str]:
+    """The address of the page, by the command, which is given `results` in the folder `within`."""
     entry = "from twinnet.cli import main; main()"
     command = [sys.executable, "-c", entry, "live", str(results), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=within) as server:
         try:
             assert server.stdout is not None
             yield json.loads(server.stdout.readline())["address"]
@@ -113,11 +113,14 @@ def test_a_campaign_that_goes_on_tells_its_runs_and_the_time_left(
     record_of(results, 2).rename(results / "elsewhere.json")
     monkeypatch.setattr("time.time", lambda: 1000.0)
     watch = CampaignWatch(results)
-    tell(results, 990.0, going=[{"run": name, "fraction": 0.25, "doing": "traffic"}])
+    tell(results, 990.0, going=[{"run": name, "fraction": 0.25, "doing": "traffic", "begun_s": 940.0}])
     watch.look()
     told = watch.changes(0)
     assert told["counts"]["running"] == 1 and told["counts"]["valid"] == 5
-    assert told["going"] == [{"name": name, "fraction": 0.25, "doing": "traffic"}]
+    [going] = told["going"]
+    assert (going["name"], going["fraction"], going["doing"], going["for_s"]) == (name, 0.25, "traffic", 60.0)
+    assert watch.record()["runs"][going["number"]]["name"] == name
+    assert watch.going(going["number"]) == going and watch.going(6) is None
     assert (told["left_s"], told["silent_s"]) == (80.0, None)
     # Without news nobody claims that it still runs.
     tell(results, 1000.0 - SILENT_AFTER_S - 1)
@@ -139,17 +142,21 @@ def test_a_campaign_tells_what_goes_on_until_its_end(tmp_path: Path, monkeypatch
     # At each tick, so that none is missed by a machine that is fast.
     monkeypatch.setattr("twinnet.study.progress_file._EVERY_S", 0.0)
     seen: list[set[str]] = []
+    begun_s: list[float | None] = []
+    before_s = time.time()
 
     class Looks(SilentObserver):
         def tick(self, left_s: float) -> None:
             told = read_progress(tmp_path / "waits")
             seen.append(set() if told is None else set(told.going))
+            begun_s.extend([] if told is None else [one.begun_s for one in told.going.values()])
 
     path = tmp_path / "study.yaml"
     path.write_text(STUDY)
     campaign = Campaign.read(path, out=tmp_path)
     outcome = campaign.make(Looks())
     assert len(outcome.finished) == 6
+    assert all(one is not None and before_s <= one <= time.time() for one in begun_s)
     assert set().union(*seen) == {run.id for run in campaign.plan}
     assert read_progress(tmp_path / "waits") is None
     assert not list((tmp_path / "waits").glob(".progress*"))
@@ -168,12 +175,12 @@ def test_the_page_shows_a_campaign_and_opens_its_runs(browser: Browser, results:
     record_of(results, 1).rename(results / "elsewhere.json")
     faults: list[str] = []
     with served(results) as address:
-        page = opened(browser, address, faults, wait_for="#counts li")
+        page = opened(browser, address, faults, wait_for="#counts li:not([hidden])")
         assert page.inner_text("#title") == "A <b>queue</b>"
         assert page.locator("#runs tr").count() == 2
         expect(page.locator("#loads li")).to_have_text(["Traffic fills s1-eth2 (s1 to h2, port 2, 10 Mbit/s): load"])
         expect(page.locator("#left")).to_have_text("5 of 6 runs done; nothing goes on now")
-        expect(page.locator("#counts li")).to_have_text(
+        expect(page.locator("#counts li:not([hidden])")).to_have_text(
             [re.compile("1 waiting"), re.compile("4 valid"), re.compile("1 failed")]
         )
         # What changes is seen without a click.
@@ -200,3 +207,57 @@ def waiting_of(page: Any, results: Path) -> str:
     (name,) = [path.name for path in results.iterdir() if path.is_dir() and not (path / "run.json").exists()]
     assert name in (page.locator("#runs .run.waiting").get_attribute("title") or "")
     return name
+
+
+@needs_a_browser
+def test_a_study_is_named_its_states_are_filters_and_a_running_run_tells_what_it_does(
+    browser: Browser, results: Path
+) -> None:
+    (results.parent / "results").mkdir()
+    results = results.rename(results.parent / "results" / "waits")
+    doubtful = json.loads(record_of(results, 0).read_text())["fidelity"] | {"verdict": "doubtful", "reasons": ["late"]}
+    alter(record_of(results, 0), fidelity=doubtful)
+    running = record_of(results, 4)
+    away = running.rename(results / "elsewhere.json")
+    name = running.parent.name
+    now_s = time.time()
+    going = {"run": name, "fraction": 0.25, "doing": "traffic, 1 of 4 s", "begun_s": now_s - 3600}
+    # News of an hour to come is as good as new, however long this machine takes.
+    tell(results, now_s + 3600, left_s=5400, going=[going])
+    faults: list[str] = []
+    with served("waits", results.parents[1]) as address:
+        page = opened(browser, address, faults, wait_for="#counts li:not([hidden])")
+        expect(page.locator("#left")).to_have_text("5 of 6 runs done, about 2 h left")
+        assert page.locator("#counts li:not([hidden])").all_inner_texts() == [
+            "▸ 1 running",
+            "✓ 4 valid",
+            "? 1 doubtful",
+        ]
+        filters = {state: page.get_by_role("button", name=state) for state in ("running", "doubtful", "valid")}
+        filters["doubtful"].click()
+        assert filters["doubtful"].get_attribute("aria-pressed") == "true"
+        assert page.locator("#runs .run:visible").count() == 1 and page.locator("#runs tr:visible").count() == 1
+        assert page.inner_text("#shown") == "1 of 6 runs: doubtful"
+        filters["running"].click()
+        assert page.locator("#runs .run:visible").count() == 2
+        for state in ("doubtful", "running"):
+            filters[state].focus()
+            page.keyboard.press("Enter")
+        assert page.locator("#runs .run:visible").count() == 6 and page.inner_text("#shown") == ""
+        with page.context.expect_page() as opening:
+            page.locator("#going a", has_text=name).click()
+        run = opening.value
+        expect(run.locator("#doing")).to_have_text("25 %: traffic, 1 of 4 s")
+        expect(run.locator("#begun")).to_have_text(re.compile(r"^Started at .*\d.*, 60 min ago\.$"))
+        assert run.inner_text("#run") == name and "repetition" in run.inner_text("#levels")
+        tell(results, now_s + 3600, going=[{**going, "fraction": 0.5, "doing": "ends"}])
+        expect(run.locator("#doing")).to_have_text("50 %: ends")
+        # When it has ended, its own page is there.
+        away.rename(running)
+        tell(results, now_s + 3600)
+        run.wait_for_selector(".node")
+        assert run.inner_text("#lab").startswith("waits: ")
+        expect(page.locator("#left")).to_have_text(re.compile("6 of 6 runs done"))
+        assert page.is_hidden("#now")
+        page.context.close()
+    assert faults == []

@@ -116,6 +116,22 @@ def test_the_report_leads_to_the_first_run_of_each_level(results: Path, capsys: 
     led = re.findall(r'<a href="(runs/[^"]+\.html)"><code>([^<]+)</code></a>', page)
     assert [name.partition("-")[0] for _, name in led] == ["short", "long"]
     assert all(told(results / "report" / place)["network"]["lab"] == f"waits: {name}" for place, name in led)
+    assert "The first run of each combination of levels has a page, to which its name leads. Of any other" in page
+
+
+@pytest.mark.parametrize("bound", ["_MOST_RECORDINGS", "_MOST_BYTES"])
+def test_pages_of_a_report_are_bounded_and_it_says_what_was_left_out(
+    results: Path, tmp_path: Path, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(results, tmp_path / "waits", ignore=shutil.ignore_patterns("report"))
+    # A page has about 110 kB: there is room for one and not for two.
+    monkeypatch.setattr(f"twinnet.live.finished.{bound}", 1 if bound == "_MOST_RECORDINGS" else 200_000)
+    assert run(["report", str(copy)]) == 0
+    page = (copy / "report" / "report.html").read_text()
+    [(place, name)] = re.findall(r'<a href="(runs/[^"]+\.html)"><code>([^<]+)</code></a>', page)
+    assert name.startswith("short-") and [one.name for one in (copy / "report" / "runs").iterdir()] == [place[5:]]
+    assert "The first run of 1 of 2 combinations of levels has a page" in page
+    assert "64 pages and 100 MB at most" in page and "<code>twinnet live RESULTS --run NAME</code>" in page
 
 
 def test_two_runs_are_in_one_file(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pytest
-from live_browser import launched, needs_a_browser, opened
+import twinnet as tn
+from labs_here import needs_a_lab
+from live_browser import expect, launched, needs_a_browser, opened
 from twinnet.drawing import picture_of
 from twinnet.live.finished import _Judgement
 from twinnet.live.recording import Recording
@@ -99,4 +104,25 @@ def test_the_curves_of_a_recording_are_hatched_where_the_lab_was_late(browser: B
         ]
         assert [(min(some), max(some)) for some in across] == [(180, 240), (240, 300)]
     page.context.close()
+    assert faults == []
+
+
+@needs_a_lab
+@needs_a_browser
+def test_the_curves_of_a_running_lab_are_hatched_when_it_was_held_up(browser: Browser) -> None:
+    faults: list[str] = []
+    with tn.templates.single(2, rate="10 Mbit").emulate() as lab, lab.live() as live:
+        lab.start(tn.apps.udp("h1", "h2", rate="1 Mbit", duration="600 s"))
+        page = opened(browser, live.address, faults)
+        page.get_by_role("button", name="link of h1-eth0").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#rate .there")).to_have_attribute("d", re.compile("M(.*L){3}"))
+        os.kill(lab.pid, signal.SIGSTOP)
+        try:
+            time.sleep(0.3)
+        finally:
+            os.kill(lab.pid, signal.SIGCONT)
+        for name in ("rate", "queue", "drops"):
+            expect(page.locator(f"#{name} .late").first).to_be_attached()
+        page.context.close()
     assert faults == []

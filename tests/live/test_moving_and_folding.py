@@ -4,45 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from live_browser import PATIENCE_MS, expect, launched, needs_a_browser, opened
-from twinnet.drawing import picture_of
-from twinnet.drawing.picture import MOST_LIVE_NODES
+from made_recordings import LINE_BPS, recorded
 from twinnet.drawing.positions import read_positions
-from twinnet.live.recording import Recording
-from twinnet.live.watch import record_of_network
 from twinnet.network import templates
-from twinnet.network.network import Network
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = needs_a_browser
-LINE_BPS = 10_000_000
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     yield from launched()
-
-
-def recorded(net: Network, rates_bps: Sequence[int], file: Path) -> str:
-    """The address of a recording of `net` of one moment, whose first ways carry `rates_bps`."""
-    ends = [(link.a.node, link.b.node, link.a.name, link.b.name) for link in net.links]
-    network = record_of_network("arranged", picture_of(net, MOST_LIVE_NODES), ends) | {"control": False}
-    recording = Recording(network, file)
-    rates = [*rates_bps, *[0] * (2 * len(ends) - len(rates_bps))]
-    ways: list[list[Any]] = [[rate, rate / LINE_BPS, 3 if rate else 0, 0, True, LINE_BPS] for rate in rates]
-    verdict = {"state": "valid", "reasons": [], "covers_s": 1.0, "at_s": 1.0, "late_s": 0}
-    recording.add({"now_s": 1.0, "elapsed_s": 0.25, "ways": ways, "verdict": verdict})
-    recording.write()
-    return file.as_uri()
 
 
 def visible(page: Page, name: str) -> Locator:
@@ -93,6 +75,42 @@ def test_all_hosts_of_a_large_network_fold_at_once(browser: Browser, tmp_path: P
     assert saved.count(">23 hosts</text>") == 23 and page.locator("#picture .way").count() == 0
     page.click("#fold")
     expect(visible(page, ".node")).to_have_count(553)
+    page.context.close()
+    assert faults == []
+
+
+def test_all_below_a_switch_folds_into_one_node_and_what_was_folded_in_it_stays_so(
+    browser: Browser, tmp_path: Path
+) -> None:
+    # Below the root s1 three switches, and three hosts below each of them.
+    net = templates.tree(2, 3)
+    link = {(one.a.node, one.b.node): number for number, one in enumerate(net.links)}
+    rates = [0] * (2 * len(net.links))
+    below = [other for one, other in link if one == "s1"]
+    for number, switch in enumerate(below, 1):
+        rates[2 * link["s1", switch]] = number * 1_000_000
+    faults: list[str] = []
+    page = opened(browser, recorded(net, rates, tmp_path / "tree.html"), faults)
+    assert visible(page, ".node").count() == 13
+    page.get_by_role("button", name=f"3 hosts of {below[0]}: fold", exact=True).click()
+    expect(visible(page, ".node")).to_have_count(11)
+    page.get_by_role("button", name="9 hosts, 3 switches of s1: fold", exact=True).click()
+    expect(visible(page, ".node")).to_have_count(2)
+    names = visible(page, ".node").locator("text:first-of-type").all_text_contents()
+    assert sorted(names) == ["12 nodes", "s1"]
+    # The links of the root are one: 1, 2 and 3 Mbit/s.
+    assert [text for text in visible(page, ".told").all_text_contents() if text] == ["9", "6 Mbit/s"]
+    assert visible(page, ".link").count() == 1 and visible(page, ".fold").count() == 1
+    page.fill("#find", "h9")
+    expect(page.locator(".node.hosts.found")).to_have_count(1)
+    page.get_by_role("button", name="9 hosts, 3 switches of s1: unfold").last.focus()
+    page.keyboard.press("Enter")
+    expect(visible(page, ".node")).to_have_count(11)
+    assert visible(page, ".node.hosts").locator("text").all_text_contents() == ["3 hosts"]
+    page.click("#fold")
+    expect(visible(page, ".node")).to_have_count(7)
+    page.click("#fold")
+    expect(visible(page, ".node")).to_have_count(13)
     page.context.close()
     assert faults == []
 

@@ -210,16 +210,33 @@ assert.deepEqual(told, ["0 s", "0 s", "59 s", "89 s", "2 min", "90 min", "2 h", 
 
 FOLDS = """
 import assert from "node:assert/strict";
-const { foldedWays, foldsOf, summed } = await import(`${process.argv[1]}/folds.js`);
+const { covers, foldedWays, foldsOf, summed } = await import(`${process.argv[1]}/folds.js`);
 const node = (kind) => (name) => ({ name, kind });
 const nodes = [...["s1", "s2"].map(node("switch")), ...["h1", "h2", "h3", "h4"].map(node("host"))];
+for (const one of nodes) one.y = one.kind === "host" ? 1 : 0;
 const link = ([a, b]) => ({ a, b });
 const links = [["s1", "s2"], ["h1", "s1"], ["s1", "h2"], ["h3", "s2"], ["h4", "s1"], ["h4", "s2"]].map(link);
 // h3 is alone at s2, and h4 has two links: they stay.
 const folds = foldsOf({ nodes, links });
-assert.deepEqual(folds, [{ hub: "s1", hosts: ["h1", "h2"], links: [1, 2] }]);
+assert.deepEqual(folds, [{ hub: "s1", below: ["h1", "h2"], switches: 0, links: [1, 2] }]);
 // Of the link h1 to s1 the way from the switch is the second, of that of h2 the first.
 assert.deepEqual(foldedWays(folds[0], links), [[3, 4], [2, 5]]);
+// A tree: s1 above s2 and s3, which have two hosts each; h5 hangs at s1, and s4, which stands as high as s1, does not.
+const tree = [["s1", 0], ["s4", 0], ["s2", 1], ["s3", 1], ["h1", 2], ["h2", 2], ["h3", 2], ["h4", 2], ["h5", 1]];
+const ends = ["s1-s4", "s1-s2", "s3-s1", "s2-h1", "s2-h2", "s3-h3", "h4-s3", "h5-s1"];
+const cables = ends.map((one) => link(one.split("-")));
+const kindOf = (name) => (name[0] === "s" ? "switch" : "host");
+const all = foldsOf({ nodes: tree.map(([name, y]) => ({ name, y, kind: kindOf(name) })), links: cables });
+assert.deepEqual(all.map(({ hub, switches }) => [hub, switches]), [["s2", 0], ["s3", 0], ["s1", 2]]);
+assert.deepEqual(all[2].below, ["s2", "h1", "h2", "s3", "h3", "h4", "h5"]);
+assert.deepEqual(all[2].links, [1, 2, 3, 4, 5, 6, 7]);
+assert.deepEqual(foldedWays(all[2], cables), [[2, 5, 15], [3, 4, 14]], "of its own links alone");
+assert.deepEqual([covers(all[2], all[0]), covers(all[0], all[2]), covers(all[0], all[1])], [true, false, false]);
+// With a link between s2 and s3 they hang together below s1, and with one to s4 they do not.
+const more = (cable) => foldsOf({ nodes: tree.map(([name, y]) => ({ name, y, kind: kindOf(name) })),
+  links: [...cables, link(cable)] }).filter(({ switches }) => switches > 0);
+assert.deepEqual(more(["s2", "s3"]).map(({ hub, below }) => [hub, below.length]), [["s1", 7]]);
+assert.deepEqual(more(["s2", "s4"]).map(({ hub, below }) => [hub, below.length]), [["s1", 4]]);
 const way = { known: true, rate: 4, load: 0.5, queue: 2, drops: 1, marks: 3, up: true, line: 8 };
 const sum = summed([way, { ...way, load: 0.75, lossy: true, up: false }, { ...way, known: false }]);
 const shares = { rate: 8, load: 0.75, queue: 4, drops: 2, marks: 6, lossy: true };

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -139,5 +141,63 @@ def test_the_page_lets_virtual_time_go_on(browser: Browser, lab: Lab) -> None:
         assert lab.now() == 2.0
         expect(page.locator(".way.full")).to_have_count(2)
         expect(page.locator("#acts-done code").first).to_have_text(f"twinnet do {lab.name} 'sleep 2 s'")
+        page.context.close()
+    assert faults == []
+
+
+@needs_a_browser
+def test_the_clock_goes_at_half_speed_until_it_is_stopped_and_pause_holds_what_is_seen(
+    browser: Browser, lab: Lab
+) -> None:
+    faults: list[str] = []
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, faults)
+        expect(page.locator("#stands")).to_be_visible()
+        page.locator("#go-on [name=duration]").fill("600 s")
+        page.locator("#go-on [name=speed]").fill("0.5")
+        begin_s = time.monotonic()
+        page.locator("#go-on button").first.click()
+        expect(page.locator("#time")).to_have_text(re.compile(r"^[0-9.]*[1-9]"))
+        page.click("#play")
+        assert page.inner_text("#play") == "Go on"
+        shown, now = page.inner_text("#time"), lab.now()
+        while lab.now() < now + 0.5:
+            page.wait_for_timeout(100)
+        assert page.inner_text("#time") == shown, "the page stands, and the lab goes on"
+        page.get_by_role("button", name="Stand still").click()
+        expect(page.locator("#stands")).to_be_visible()
+        # However slow this machine is, the clock is not faster than half of real time.
+        assert now + 0.5 <= lab.now() <= 0.5 * (time.monotonic() - begin_s)
+        stood = lab.now()
+        page.wait_for_timeout(1000)
+        assert lab.now() == stood
+        page.click("#play")
+        expect(page.locator("#time")).to_have_text(f"{stood:.9f}".rstrip("0") + " s")
+        page.context.close()
+    assert faults == []
+
+
+@needs_a_browser
+def test_what_was_is_seen_again_at_half_speed(browser: Browser, lab: Lab) -> None:
+    faults: list[str] = []
+    with lab.live(control=True) as live:
+        page = opened(browser, live.address, faults)
+        expect(page.locator("#stands")).to_be_visible()
+        page.locator("#go-on [name=duration]").fill("20 s")
+        page.locator("#go-on [name=speed]").fill("8")
+        page.locator("#go-on button").first.click()
+        expect(page.locator("#time")).to_have_text("20.0 s")
+        page.locator("#speed").select_option("0.5")
+        moment = page.locator("#moment")
+        moment.focus()
+        page.keyboard.press("Home")
+        first = float(moment.input_value())
+        begin_s = time.monotonic()
+        page.click("#play")
+        while (seen := float(moment.input_value())) < first + 1:
+            page.wait_for_timeout(100)
+        # Its steps are a tenth of a second.
+        assert seen - first <= 0.5 * (time.monotonic() - begin_s) + 0.1
+        assert lab.now() == 20.0
         page.context.close()
     assert faults == []

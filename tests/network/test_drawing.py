@@ -37,6 +37,31 @@ def test_a_tree_stands_under_its_root_and_a_dumbbell_between_its_hosts() -> None
     assert bell["h1"][0] < bell["s1"][0] < bell["s2"][0] < bell["h3"][0]
 
 
+def test_a_leaf_spine_stands_in_levels_with_its_hosts_below() -> None:
+    nodes = templates.leaf_spine(4, 2, 2).draw().nodes
+    places = {node.name: node.place for node in nodes}
+    rows = [sorted(name for name in places if places[name][1] == y) for y in sorted({y for _, y in places.values()})]
+    assert rows == [["s1", "s2"], ["s3", "s4", "s5", "s6"], [f"h{number}" for number in range(1, 9)]]
+    # Each leaf stands above the middle of its hosts, and the spines in the middle of the leaves.
+    for leaf in range(1, 5):
+        hosts = [places[f"h{2 * leaf - 1}"][0], places[f"h{2 * leaf}"][0]]
+        assert places[f"s{leaf + 2}"][0] == pytest.approx(sum(hosts) / 2)
+    middle = sum(places[f"s{leaf}"][0] for leaf in range(3, 7)) / 4
+    assert (places["s1"][0] + places["s2"][0]) / 2 == pytest.approx(middle)
+
+
+def test_a_ring_stands_in_a_circle_with_its_hosts_outside() -> None:
+    places = {node.name: node.place for node in templates.ring(6, 2).draw().nodes}
+    switches = [places[f"s{number}"] for number in range(1, 7)]
+    middle = (sum(x for x, _ in switches) / 6, sum(y for _, y in switches) / 6)
+    radii = [math.dist(middle, place) for place in switches]
+    assert radii == pytest.approx([radii[0]] * 6) and radii[0] > 1
+    # In the order of the ring: neighbours are equally far from each other.
+    apart = [math.dist(one, other) for one, other in itertools.pairwise([*switches, switches[0]])]
+    assert apart == pytest.approx([apart[0]] * 6)
+    assert all(math.dist(middle, places[f"h{number}"]) > radii[0] + 1 for number in range(1, 13))
+
+
 def test_a_long_chain_and_parts_that_are_not_joined_are_placed() -> None:
     chain = {f"s{n}": [f"s{other}" for other in (n - 1, n + 1) if 0 <= other < 5000] for n in range(5000)}
     assert len(placed(chain)) == 5000

@@ -7,6 +7,7 @@ asked of it.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from twinnet.study.store import ResultStore
 from twinnet.study.twin import study_on
 
 if TYPE_CHECKING:
+    from twinnet.study.progress_file import RunGoingOn
     from twinnet.study.resolution import Study
     from twinnet.study.store import StoredRun
 
@@ -69,10 +71,11 @@ class CampaignWatch:
             for run in plan
         ]
         self._by_name = {run.name: run for run in self._runs}
+        self._numbers = {run.name: number for number, run in enumerate(self._runs)}
         self._changes = 0
         self._age_s: float | None = None
         self._left_s: float | None = None
-        self._going: dict[str, tuple[float, str]] = {}
+        self._going: dict[str, RunGoingOn] = {}
 
     def record(self) -> dict[str, Any]:
         """Return the plan: ``study``, ``title``, ``folder``, ``states`` (`STATES`), ``loads``, lines that say which
@@ -117,8 +120,8 @@ class CampaignWatch:
     def changes(self, since: int) -> dict[str, Any]:
         """Return what has changed after the change number `since`: ``change``, the number of the last one, and
         ``states``, of each run that changed its number in the plan and that of its state. Besides: ``counts`` by state,
-        ``going`` (``name``, ``fraction`` and ``doing`` of each run that is being made), ``left_s`` (``None`` when
-        nothing goes on) and ``silent_s`` (how long there has been no news, where there should be)."""
+        ``going`` (what :meth:`going` tells of each run that is being made), ``left_s`` (``None`` when nothing goes on)
+        and ``silent_s`` (how long there has been no news, where there should be)."""
         counts = dict.fromkeys(STATES, 0)
         for run in self._runs:
             counts[run.state] += 1
@@ -128,11 +131,29 @@ class CampaignWatch:
             "change": self._changes,
             "states": states,
             "counts": counts,
-            "going": [
-                {"name": name, "fraction": share, "doing": doing} for name, (share, doing) in self._going.items()
-            ],
+            "going": [self.going(self._numbers[name]) for name in self._going if name in self._numbers],
             "left_s": None if silent_s is not None else self._left_s,
             "silent_s": silent_s,
+        }
+
+    def going(self, number: int) -> dict[str, Any] | None:
+        """Return what the run with this number in the plan does: ``number``, ``name``, ``levels``, ``repetition``,
+        ``state``, ``fraction`` (0 to 1), ``doing`` and ``for_s``, for how long it has been made (``None``: not known);
+        ``None`` if there is none."""
+        if not 0 <= number < len(self._runs):
+            return None
+        run = self._runs[number]
+        told = self._going.get(run.name)
+        begun_s = None if told is None else told.begun_s
+        return {
+            "number": number,
+            "name": run.name,
+            "levels": run.levels,
+            "repetition": run.repetition,
+            "state": run.state,
+            "fraction": 0.0 if told is None else told.fraction,
+            "doing": "" if told is None else told.doing,
+            "for_s": None if begun_s is None else max(0.0, time.time() - begun_s),
         }
 
     def run(self, number: int) -> StoredRun | None:

@@ -26,6 +26,7 @@ __all__ = ["campaign_routes", "serve_campaign"]
 _LOOK_S = 1.0
 """The folder is looked at once in so many seconds at most, however many ask."""
 _FOLDER = Path(__file__).parent / "page"
+_NO_RUN = "twinnet: the study has no such run\n"
 _OF_A_RECORD = ("run", "status", "levels", "repetition", "seed", "clock", "started", "elapsed_s", "error")
 
 
@@ -86,22 +87,35 @@ def campaign_routes(watch: CampaignWatch) -> Starlette:
     async def plan(_: Request) -> Response:
         return ShownJSON(watch.record())
 
-    async def changes(request: Request) -> Response:
+    async def looked(told: Callable[[], dict[str, Any] | None]) -> Response:
         nonlocal looked_s
         async with looking:
             if time.monotonic() >= looked_s + _LOOK_S:
                 await asyncio.to_thread(watch.look)
                 looked_s = time.monotonic()
-            return ShownJSON(watch.changes(_number(request, "since", -1)))
+            record = told()
+        return PlainTextResponse(_NO_RUN, 404) if record is None else ShownJSON(record)
+
+    async def changes(request: Request) -> Response:
+        return await looked(lambda: watch.changes(_number(request, "since", -1)))
+
+    async def going(request: Request) -> Response:
+        return await looked(lambda: watch.going(_number(request, "n", -1)))
 
     async def run(request: Request) -> Response:
         number = _number(request, "n", -1)
-        page, record = await asyncio.to_thread(_shown, watch, number)
+        async with looking:
+            planned = watch.going(number)
+        # What failed may be made again.
+        runs = planned is not None and planned["state"] == "running"
+        page, record = (None, None) if runs else await asyncio.to_thread(_shown, watch, number)
         if page is not None:
             return HTMLResponse(page)
         if record is not None:
             return ShownJSON(record)
-        return PlainTextResponse("twinnet: this run has not ended yet\n", 404)
+        if planned is not None:
+            return FileResponse(_FOLDER / "campaign_run.html")
+        return PlainTextResponse(_NO_RUN, 404)
 
     async def page(_: Request) -> Response:
         return FileResponse(_FOLDER / "campaign.html")
@@ -111,6 +125,7 @@ def campaign_routes(watch: CampaignWatch) -> Starlette:
             Route("/", page),
             Route("/plan", plan),
             Route("/changes", changes),
+            Route("/going", going),
             Route("/run", run),
             Mount("/", StaticFiles(directory=_FOLDER)),
         ]

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["FinishedRun", "runs_with_samples", "served_page", "write_page", "write_recordings"]
 
 _FOLDER = "runs"
-_MOST_RECORDINGS = 8
+_MOST_RECORDINGS = 64
+_MOST_BYTES = 100_000_000
+"""Of all pages of runs that belong to a report. One takes 110 kB for the page itself, and about 30 ms to be made."""
 _LATE_MS = 1.0
 """As :attr:`~twinnet.results.fidelity_counts.Lateness.late` counts."""
 
@@ -163,18 +165,26 @@ def served_page(run: FinishedRun) -> str:
 
 
 def write_recordings(analysis: Analysis, folder: Path) -> dict[str, str]:
-    """Write the first run of each combination of levels, as far as ports were sampled and of eight at most, as pages
-    in a folder within `folder`, and return their places there by the names of the runs."""
+    """Write the first run of each combination of levels as a page in a folder within `folder`, as far as ports were
+    sampled, and return the places of the pages there by the names of the runs. No more are written than 64 pages with
+    100 MB together."""
     first: dict[tuple[tuple[str, str], ...], StoredRun] = {}
     for run in sorted(analysis.stored.values(), key=lambda run: run.repetition):
         first.setdefault(tuple(sorted(run.levels.items())), run)
     found: dict[str, str] = {}
-    for run in list(first.values())[:_MOST_RECORDINGS]:
+    left_bytes = _MOST_BYTES
+    for run in first.values():
+        if len(found) == _MOST_RECORDINGS:
+            break
         place = f"{_FOLDER}/{run.id}.html"
         try:
             finished = FinishedRun.of(analysis.study, run)
             (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
             write_page([finished], folder / place)
+            left_bytes -= (folder / place).stat().st_size
+            if left_bytes < 0:
+                (folder / place).unlink()
+                break
         except (TwinnetError, OSError):
             # No ports were sampled, the study was changed since, its network is too large to be drawn, or the folder
             # cannot be written to, which the report itself says.

@@ -129,6 +129,7 @@ def html_page(analysis: Analysis, files: Sequence[str] = (), recordings: Mapping
         traffic=_traffic(analysis),
         parameters=_parameters(analysis),
         runs=_runs(analysis, recordings),
+        run_pages=_run_pages(analysis, recordings or {}),
         captures=captures_table(analysis),
         runs_title=f"{runs}: how well each kept its schedule",
         missing=f"{counted(missing, 'planned run')} not made yet." if missing else "",
@@ -248,6 +249,19 @@ def _runs(analysis: Analysis, recordings: Mapping[str, str] | None = None) -> Ta
         )
     head = ["Run", "Fidelity", "Machine", "Late: median", "99 %", "most", "Lost by overload", "Took", "Why"]
     return Table(head, rows)
+
+
+def _run_pages(analysis: Analysis, recordings: Mapping[str, str]) -> str:
+    """Which runs have a page, and how the others get one; nothing where no run has."""
+    if not recordings:
+        return ""
+    every = len({frozenset(run.levels.items()) for run in analysis.stored.values()})
+    few = len(recordings) < every
+    which = f"{len(recordings)} of {every} combinations" if few else "each combination"
+    why = " (of those whose ports were sampled; 64 pages and 100 MB at most)" if few else ""
+    return (
+        f"The first run of {which} of levels has a page, to which its name leads{why}. Of any other run it is made by"
+    )
 
 
 def _machine(analysis: Analysis) -> dict[str, Table | None]:

@@ -20,13 +20,32 @@ if TYPE_CHECKING:
     from twinnet.study.runner import Observer, Progress
     from twinnet.study.store import StoredRun
 
-__all__ = ["SILENT_AFTER_S", "RunsGoingOn", "read_progress", "told_in"]
+__all__ = ["SILENT_AFTER_S", "RunGoingOn", "RunsGoingOn", "read_progress", "told_in"]
 
 SILENT_AFTER_S = 15.0
 """A campaign that has told nothing for so long may have been ended."""
 _NAME = ".progress.json"
 _EVERY_S = 1.0
 _MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class RunGoingOn:
+    """What a run does that is being made.
+
+    Attributes
+    ----------
+    fraction
+        How much of it is done, 0 to 1.
+    doing
+        What it is doing, in a few words.
+    begun_s
+        When it began, in seconds since the epoch; ``None`` where a twinnet from before did not tell.
+    """
+
+    fraction: float
+    doing: str
+    begun_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,22 +59,27 @@ class RunsGoingOn:
     left_s
         How long it expects to go on from then, in seconds.
     going
-        Of each run that is being made, by its name: how much of it is done, 0 to 1, and what it is doing.
+        What each run does that is being made, by its name.
     """
 
     age_s: float
     left_s: float
-    going: Mapping[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
+    going: Mapping[str, RunGoingOn] = field(default_factory=dict[str, RunGoingOn])
 
 
 def read_progress(folder: Path) -> RunsGoingOn | None:
     """Return what the campaign whose results are in `folder` told last; ``None`` if none goes on there."""
     try:
         told = given_json(read_given_text(folder / _NAME, _MOST_BYTES))
-        going = {str(one["run"]): (float(one["fraction"]), str(one["doing"])) for one in told["going"]}
+        going = {str(one["run"]): _going(one) for one in told["going"]}
         return RunsGoingOn(max(0.0, time.time() - float(told["at_s"])), float(told["left_s"]), going)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _going(told: Mapping[str, Any]) -> RunGoingOn:
+    begun_s = told.get("begun_s")
+    return RunGoingOn(float(told["fraction"]), str(told["doing"]), None if begun_s is None else float(begun_s))
 
 
 @contextlib.contextmanager
@@ -75,7 +99,7 @@ class _Telling:
     def __init__(self, folder: Path, observer: Observer) -> None:
         self._path = folder / _NAME
         self._observer = observer
-        self._going: dict[str, Progress] = {}
+        self._going: dict[str, tuple[Progress, float]] = {}
         self._written_s = -_EVERY_S
 
     def begin(self, todo: Sequence[PlannedRun], skipped: int, expected_s: float) -> None:
@@ -83,7 +107,7 @@ class _Telling:
         self._write(expected_s)
 
     def started(self, run: PlannedRun, progress: Progress) -> None:
-        self._going[run.id] = progress
+        self._going[run.id] = progress, time.time()
         self._observer.started(run, progress)
 
     def tick(self, left_s: float) -> None:
@@ -103,8 +127,8 @@ class _Telling:
             return
         self._written_s = now_s
         going: list[dict[str, Any]] = [
-            {"run": name, "fraction": round(progress.fraction, 3), "doing": progress.doing}
-            for name, progress in self._going.items()
+            {"run": name, "fraction": round(progress.fraction, 3), "doing": progress.doing, "begun_s": begun_s}
+            for name, (progress, begun_s) in self._going.items()
         ]
         aside = self._path.with_name(f"{_NAME}.new")
         with contextlib.suppress(OSError):

@@ -6,6 +6,19 @@ import { rateText, shortText } from "./units.js";
 const COLUMNS = 240;
 const LABEL = 110;
 const MOST_FRAMES = 1000;
+/** Lower rows have no names; only that which is read has its name beside it. */
+const LEAST_READABLE = 11;
+/** By how many rows down and columns to the right a key goes. */
+const KEYS = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  PageUp: [-10, 0],
+  PageDown: [10, 0],
+  Home: [0, -COLUMNS],
+  End: [0, COLUMNS],
+};
 /** From dark to light, so that it can be read without colours too (viridis of Smith and van der Walt). */
 const STOPS = [
   [68, 1, 84],
@@ -63,6 +76,7 @@ export class HeatMap {
   constructor(ports, choose) {
     const part = (id) => document.getElementById(id);
     this.ports = ports;
+    this.choose = choose;
     this.box = part("heat");
     this.canvas = part("heat-map");
     this.told = part("heat-told");
@@ -72,9 +86,13 @@ export class HeatMap {
     this.rows = [];
     this.ticks = [];
     this.seconds = 1;
+    /** The cell that is read: the number of its way, and its column; `isKey`: the keyboard has gone there. */
+    this.spot = null;
     for (const one of [this.quantity, this.order]) one.addEventListener("change", () => this.draw());
     this.box.addEventListener("toggle", () => this.draw());
-    this.canvas.addEventListener("pointermove", (event) => this.#tell(event));
+    this.canvas.addEventListener("pointermove", (event) => this.#point(event));
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
+    for (const name of ["pointerleave", "blur"]) this.canvas.addEventListener(name, () => this.#read(null));
     this.canvas.addEventListener("click", (event) => {
       const row = this.#row(event);
       if (row !== undefined) choose(this.ports[row].number);
@@ -88,18 +106,33 @@ export class HeatMap {
     const kept = ticksWithin(ticks, ticks.at(-1).now, seconds);
     const cells = heatCells(kept, seconds, QUANTITIES[this.quantity.value]);
     this.rows = heatOrder(cells, this.order.value === "busiest");
-    const height = this.#rowHeight();
-    this.canvas.width = Math.max(LABEL + COLUMNS, this.canvas.clientWidth);
-    this.canvas.height = height * this.rows.length;
     this.#paint(cells);
-    const context = this.canvas.getContext("2d");
+    this.#show();
+  }
+
+  /** Puts what is painted onto the page, with the names of rows that have room, and that of the row that is read. */
+  #show() {
+    const { canvas, spot } = this;
+    const height = this.#rowHeight();
+    canvas.width = Math.max(LABEL + COLUMNS, canvas.clientWidth);
+    canvas.height = height * this.rows.length;
+    const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.small, LABEL, 0, this.canvas.width - LABEL, this.canvas.height);
-    if (height < 11) return;
-    context.fillStyle = getComputedStyle(this.canvas).color;
-    context.font = `${height - 2}px system-ui, sans-serif`;
+    context.drawImage(this.small, LABEL, 0, canvas.width - LABEL, canvas.height);
+    context.fillStyle = context.strokeStyle = getComputedStyle(canvas).color;
     context.textBaseline = "middle";
-    this.rows.forEach((row, place) => context.fillText(this.ports[row].port, 0, (place + 0.5) * height, LABEL - 6));
+    const named = (place, size) => {
+      context.font = `${size}px system-ui, sans-serif`;
+      const middle = Math.min(Math.max((place + 0.5) * height, size / 2), canvas.height - size / 2);
+      context.fillText(this.ports[this.rows[place]].port, 0, middle, LABEL - 6);
+    };
+    const place = spot === null ? -1 : this.rows.indexOf(spot.row);
+    if (height >= LEAST_READABLE) this.rows.forEach((_, one) => named(one, height - 2));
+    else if (place >= 0) named(place, 14);
+    if (place < 0 || !spot.isKey) return;
+    const wide = (canvas.width - LABEL) / COLUMNS;
+    context.lineWidth = 2;
+    context.strokeRect(LABEL + spot.column * wide - 2, place * height - 2, wide + 4, height + 4);
   }
 
   /** Puts one pixel for each cell onto the small canvas. */
@@ -125,17 +158,58 @@ export class HeatMap {
     return this.rows[Math.floor(((event.clientY - box.top) / box.height) * this.rows.length)];
   }
 
-  #tell(event) {
+  #point(event) {
     const row = this.#row(event);
     const box = this.canvas.getBoundingClientRect();
     const share = ((event.clientX - box.left) * (this.canvas.width / box.width) - LABEL) / (this.canvas.width - LABEL);
-    if (row === undefined || share < 0) return;
-    const moment = this.ticks.at(-1).now - this.seconds * (1 - share);
-    const tick = this.ticks.find(({ now }) => now >= moment);
-    if (tick === undefined || isAfterGap(tick, moment) || tick.ways[row].known === false) return;
-    const { rate, load, queue } = tick.ways[row];
-    const full = load === null ? "" : `, ${shortText(100 * load)} % busy`;
-    const at = `${this.ports[row].port} at ${tick.now.toFixed(1)} s`;
-    this.told.textContent = `${at}: ${rateText(rate)}${full}, queue ${queue}`;
+    const column = Math.min(COLUMNS - 1, Math.floor(share * COLUMNS));
+    if (row !== undefined) this.#read({ row, column, isKey: false });
   }
+
+  #key(event) {
+    if (this.rows.length === 0) return;
+    const { row, column } = this.spot ?? { row: this.rows[0], column: COLUMNS };
+    const place = Math.max(0, this.rows.indexOf(row));
+    if (event.key === "Enter" && this.spot !== null) this.choose(this.ports[row].number);
+    else if (event.key in KEYS) {
+      const [down, right] = this.spot === null ? [0, -1] : KEYS[event.key];
+      const within = (at, most) => Math.min(Math.max(0, at), most - 1);
+      const there = this.rows[within(place + down, this.rows.length)];
+      this.#read({ row: there, column: within(column + right, COLUMNS), isKey: true });
+      this.#scrollTo(this.rows.indexOf(there));
+    } else return;
+    event.preventDefault();
+  }
+
+  /** Has the row at this place be seen: a map of many ports is higher than the window. */
+  #scrollTo(place) {
+    const top = this.canvas.getBoundingClientRect().top + place * this.#rowHeight();
+    const middle = window.innerHeight / 2;
+    if (Math.abs(top - middle) > 0.7 * middle) window.scrollBy(0, top - middle);
+  }
+
+  /** Reads the cell `spot`; `null`: none. */
+  #read(spot) {
+    this.spot = spot;
+    if (this.rows.length === 0) return;
+    this.#show();
+    if (spot !== null) this.#tell();
+  }
+
+  #tell() {
+    const { row, column } = this.spot;
+    if (column < 0) return;
+    const moment = this.ticks.at(-1).now - this.seconds * (1 - (column + 0.5) / COLUMNS);
+    const tick = this.ticks.find(({ now }) => now >= moment);
+    const { port } = this.ports[row];
+    const unknown = tick === undefined || isAfterGap(tick, moment) || tick.ways[row].known === false;
+    this.told.textContent = unknown
+      ? `${port}: nothing is known of that moment`
+      : cellText(port, tick.now, tick.ways[row]);
+  }
+}
+
+function cellText(port, now, { rate, load, queue }) {
+  const full = load === null ? "" : `, ${shortText(100 * load)} % busy`;
+  return `${port} at ${now.toFixed(1)} s: ${rateText(rate)}${full}, queue ${queue}`;
 }

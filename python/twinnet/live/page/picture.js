@@ -3,7 +3,8 @@
 import { Controllers } from "./controllers.js";
 import { drag } from "./drag.js";
 import { element } from "./elements.js";
-import { foldedWays, foldsOf, summed } from "./folds.js";
+import { covers, foldedWays, foldsOf, summed } from "./folds.js";
+import { chosenPlaces, labelChoices } from "./labels.js";
 import { Lines } from "./lines.js";
 import { barHeight, barParts, CLASS_COLOURS, isLosing, loadClass, rateText } from "./units.js";
 
@@ -12,6 +13,7 @@ const MARGIN = 70;
 const APART = 5;
 const MOST_WITH_NUMBERS = 40;
 const DOUBLE_CLICK_MS = 300;
+const SINGLE = { hosts: "host", switches: "switch" };
 /** With fewer pixels for a unit no text can be read, and lines are drawn thicker. */
 const LEAST_READABLE = 0.35;
 
@@ -71,7 +73,10 @@ export class Picture {
     for (const name of [...this.drawn.keys()]) this.#putNode(name);
     this.links.forEach((_, number) => this.#putLink(number));
     if (this.lines === null) this.#append();
-    for (const fold of this.folds) this.fold(fold, false);
+    this.foldAll(false);
+    // On paper all of it is vectors.
+    window.addEventListener("beforeprint", () => this.#intoSvg());
+    window.addEventListener("afterprint", () => this.#outOfSvg());
   }
 
   /** Shows what is drawn. With the size of the picture known before, the browser lays out only what is seen then. */
@@ -140,9 +145,8 @@ export class Picture {
       const near = Math.min(0.3 * length, 42);
       const from = turned === 0 ? near : length - near;
       const foot = at(from, shift + 2.6 * side);
-      // Nearer to the end that sends, so that it does not meet that of a neighbouring link at their middles.
-      const middle = at((turned === 0 ? 0.38 : 0.62) * length, shift + 2.2 * side);
-      Object.assign(way, { foot, from: start, to: end, label: labelPlace(middle, aside, side) });
+      const labels = labelChoices(...(turned === 0 ? [start, end] : [end, start]));
+      Object.assign(way, { foot, from: start, to: end, labels });
       if (this.lines === null) this.#putWay(way);
       const angle = (Math.atan2(along.y, along.x) * 180) / Math.PI + 180 * turned;
       const port = at(from, shift + side);
@@ -160,25 +164,42 @@ export class Picture {
     this.above.append(way.bar, way.parts, way.frames, way.rate);
   }
 
-  #putWay({ drawn, bar, frames, rate, foot, from, to, label }) {
+  #putWay({ drawn, bar, frames, foot, from, to }) {
     putLine(drawn, from, to);
     put(bar, { x: foot.x - 5, y: foot.y });
     put(frames, { x: foot.x });
-    put(rate, label);
   }
 
-  /** What is drawn for a fold: a node with the number of its hosts, a link to it, and the handle at its switch. */
-  #fold({ hub, hosts, links }) {
-    const words = `${hosts.length} hosts`;
-    const node = nodeDrawn({ name: words, kind: "hosts", note: "" });
-    const fold = { hub, hosts, links, node, isFolded: false, ways: foldedWays({ hub, links }, this.network.links) };
+  /** Puts the numbers of the ways that are shown beside each other. */
+  #putLabels() {
+    if (!this.withNumbers) return;
+    const shown = this.ways.filter(({ isHidden }) => !isHidden);
+    const nodes = [...this.drawn].filter(([name, drawn]) => (name.isShown ?? true) && !drawn.hasAttribute("display"));
+    const rooms = nodes.map(([name]) => {
+      const { x, y } = this.places.get(name);
+      return [x - 30, y - 15, x + 30, y + 30];
+    });
+    const bars = shown.map(({ foot: { x, y } }) => [x - 8, y - 24, x + 8, y]);
+    const chosen = chosenPlaces(shown.map(({ labels }) => labels), [...rooms, ...bars]);
+    shown.forEach(({ rate }, number) => put(rate, chosen[number]));
+  }
+
+  /** What is drawn for a fold: a node with the number of what is below, a link to it, and the handle at its switch. */
+  #fold(told) {
+    const { hub, below, switches } = told;
+    const words = [[below.length - switches, "hosts"], [switches, "switches"]]
+      .flatMap(([count, kind]) => (count === 0 ? [] : [`${count} ${count === 1 ? SINGLE[kind] : kind}`]))
+      .join(", ");
+    const [name, note] = switches > 0 ? [`${below.length} nodes`, words] : [words, ""];
+    const node = nodeDrawn({ name, kind: "hosts", note });
+    const fold = { ...told, words, node, isFolded: false, ways: foldedWays(told, this.network.links) };
     node.classList.add("opens");
     asButton(node, `${words} of ${hub}: unfold`, () => this.fold(fold, false));
     fold.handle = element("g", { class: "fold" });
     fold.sign = element("text", { "text-anchor": "middle", y: 4 });
     fold.handle.append(element("circle", { r: 9 }), fold.sign);
     asButton(fold.handle, "", () => this.fold(fold, !fold.isFolded));
-    const places = hosts.map((host) => this.places.get(host));
+    const places = below.map((name) => this.places.get(name));
     const mean = (of) => places.reduce((sum, place) => sum + of(place), 0) / places.length;
     this.places.set(fold, { x: mean(({ x }) => x), y: mean(({ y }) => y) });
     fold.number = this.links.length;
@@ -186,28 +207,58 @@ export class Picture {
     return fold;
   }
 
-  /** Folds the hosts of a fold into one node, or unfolds them. */
+  /** Folds what is below a fold into one node, or unfolds it. */
   fold(fold, isFolded) {
     fold.isFolded = isFolded;
+    this.#showFolds();
+    this.#arranged();
+  }
+
+  /** The folds of hosts alone. */
+  get hostFolds() {
+    return this.folds.filter(({ switches }) => switches === 0);
+  }
+
+  /** Folds all hosts, or unfolds all that is folded. */
+  foldAll(isFolded) {
+    for (const fold of isFolded ? this.hostFolds : this.folds) fold.isFolded = isFolded;
+    this.#showFolds();
+    this.#arranged();
+  }
+
+  #showFolds() {
+    const folded = this.folds.filter(({ isFolded }) => isFolded);
+    const hidden = new Set(folded.flatMap(({ below }) => below));
+    const links = new Set(folded.flatMap(({ links: numbers }) => numbers));
+    for (const [{ name }, drawn] of this.nodes) show(drawn, !hidden.has(name));
+    this.network.links.forEach((_, number) => this.#showLink(number, !links.has(number)));
+    for (const fold of this.folds) {
+      const isCovered = folded.some((other) => covers(other, fold));
+      this.#showFold(fold, isCovered);
+    }
+  }
+
+  /** Shows a fold as it is, unless it is in another that is folded. */
+  #showFold(fold, isCovered) {
+    const { isFolded, words, hub, handle } = fold;
+    fold.isShown = isFolded && !isCovered;
     fold.sign.textContent = isFolded ? "+" : "−";
-    const act = isFolded ? "unfold" : "fold";
-    fold.handle.setAttribute("aria-label", `${fold.hosts.length} hosts of ${fold.hub}: ${act}`);
-    fold.handle.setAttribute("aria-expanded", String(!isFolded));
-    for (const host of fold.hosts) show(this.drawn.get(host), !isFolded);
-    for (const number of fold.links) this.#showLink(number, !isFolded);
+    handle.setAttribute("aria-label", `${words} of ${hub}: ${isFolded ? "unfold" : "fold"}`);
+    handle.setAttribute("aria-expanded", String(!isFolded));
+    show(handle, !isCovered);
     // What is not shown of a fold is not in the picture.
     const [parts, first] = [this.#above(fold.number), this.nodes[0][1]];
-    for (const way of this.#waysOf(fold.number)) way.isHidden = !isFolded;
-    if (isFolded) {
+    for (const way of this.#waysOf(fold.number)) way.isHidden = !fold.isShown;
+    if (fold.isShown) {
       first.before(fold.group, fold.node);
       this.above.append(...parts);
     } else for (const part of [fold.group, fold.node, ...parts]) part.remove();
-    if (this.shown.length > 0) this.update(this.shown);
   }
 
-  /** Folds all hosts, or unfolds them. */
-  foldAll(isFolded) {
-    for (const fold of this.folds) this.fold(fold, isFolded);
+  /** Something stands elsewhere. */
+  #arranged() {
+    this.#putLabels();
+    if (this.shown.length > 0) this.update(this.shown);
   }
 
   #showLink(number, isShown) {
@@ -229,8 +280,9 @@ export class Picture {
   #putNode(name) {
     const { x, y } = this.places.get(name);
     put(this.drawn.get(name), { transform: `translate(${x} ${y})` });
-    for (const { hub, handle } of this.folds) {
-      if (hub === name) put(handle, { transform: `translate(${x + 34} ${y - 15})` });
+    // All that is below a switch folds at its left, and its hosts alone at its right.
+    for (const { hub, handle, switches } of this.folds) {
+      if (hub === name) put(handle, { transform: `translate(${x + (switches > 0 ? -34 : 34)} ${y - 15})` });
     }
   }
 
@@ -244,7 +296,7 @@ export class Picture {
     this.links.forEach(({ ends }, number) => {
       if (ends.includes(name)) this.#putLink(number);
     });
-    if (this.shown.length > 0) this.update(this.shown);
+    this.#arranged();
   }
 
   #drag(begin, name) {
@@ -283,15 +335,22 @@ export class Picture {
 
   /** Has `work` find all of the picture in its SVG: of a large network, what changes is there meanwhile alone. */
   whole(work) {
-    if (this.lines !== null) {
-      for (const way of this.ways.filter(({ isHidden }) => !isHidden)) {
-        this.#makeWay(way);
-        this.#putWay(way);
-      }
-      this.#append();
-      this.#update();
-    }
+    this.#intoSvg();
     work();
+    this.#outOfSvg();
+  }
+
+  #intoSvg() {
+    if (this.lines === null || this.above.isConnected) return;
+    for (const way of this.ways.filter(({ isHidden }) => !isHidden)) {
+      this.#makeWay(way);
+      this.#putWay(way);
+    }
+    this.#append();
+    this.#update();
+  }
+
+  #outOfSvg() {
     if (this.lines === null) return;
     for (const way of this.ways) {
       way.drawn?.remove();
@@ -337,8 +396,8 @@ export class Picture {
       drawn.classList.toggle("found", found);
       count += Number(found);
     }
-    for (const { hosts, node } of this.folds) {
-      node.classList.toggle("found", hosts.some((host) => this.drawn.get(host).classList.contains("found")));
+    for (const { below, node } of this.folds) {
+      node.classList.toggle("found", below.some((name) => this.drawn.get(name).classList.contains("found")));
     }
     return count;
   }
@@ -375,13 +434,6 @@ function asButton(group, name, act, actTwice = null) {
       act(event);
     }
   });
-}
-
-/** Where the number of a way stands: away from the other way, so that neither crosses a line of the two. */
-function labelPlace(foot, aside, side) {
-  const [right, down] = [aside.x * Math.sign(side), aside.y * Math.sign(side)];
-  if (Math.abs(down) > 0.8) return { x: foot.x, y: foot.y + (down > 0 ? 12 : -2), "text-anchor": "middle" };
-  return { x: foot.x, y: foot.y + 5, "text-anchor": right > 0 ? "start" : "end" };
 }
 
 /** A part of a queue's bar, in the colour of its class. */

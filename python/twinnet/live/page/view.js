@@ -7,7 +7,8 @@ import { HeatMap } from "./heat.js";
 import { asCsv, asSvg, saveText } from "./out.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
-import { rateText, shortText, timeText, wayOf } from "./units.js";
+import { showPorts } from "./ports.js";
+import { shortText, timeText, wayOf } from "./units.js";
 import { Zoom } from "./zoom.js";
 
 const MOST_ROWS = 12;
@@ -53,9 +54,9 @@ export class View {
     const zoom = new Zoom(at("picture"), (pixels) => this.picture.scale(pixels));
     this.picture.begin();
     this.picture.onBounds = (bounds) => zoom.fit(bounds);
-    at("fold").hidden = this.picture.folds.length === 0;
+    at("fold").hidden = this.picture.hostFolds.length === 0;
     at("fold").addEventListener("click", () => {
-      const isFolded = this.picture.folds.some((fold) => !fold.isFolded);
+      const isFolded = this.picture.hostFolds.some((fold) => !fold.isFolded);
       this.picture.foldAll(isFolded);
       at("fold").textContent = isFolded ? "Unfold hosts" : "Fold hosts";
     });
@@ -263,16 +264,6 @@ export class View {
       .filter((one) => one.rate > 0 || one.queue > 0 || one.drops > 0)
       .sort((one, other) => (other.load ?? 0) - (one.load ?? 0) || other.rate - one.rate)
       .slice(0, MOST_ROWS);
-    at("ports").replaceChildren(
-      ...busiest.map((one) => {
-        const load = one.load === null ? "–" : `${shortText(100 * one.load)} %`;
-        const row = document.createElement("tr");
-        for (const text of [one.port, one.to, rateText(one.rate), load, String(one.queue), shortText(one.drops)]) {
-          row.insertCell().textContent = text;
-        }
-        row.addEventListener("click", () => this.choose(one.number));
-        return row;
-      }),
-    );
+    showPorts(at("ports"), busiest, (number) => this.choose(number));
   }
 }
