@@ -4,7 +4,6 @@ the names that installed packages give to what they bring."""
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -67,7 +66,7 @@ def brought_by_packages(group: str) -> EntryPoints:
 
 def _changed_ns(folder: str) -> int | None:
     try:
-        return os.stat(folder or os.curdir).st_mtime_ns
+        return Path(folder).stat().st_mtime_ns
     except OSError:
         return None
 

@@ -297,7 +297,8 @@ class LabSwitch:
                 f"Open vSwitch keeps no messages of {self.name}", "capture them at the controller's port"
             )
         rows = [row for row in self._lab.connection.controllers(said=True) if row["switch"] == self.name]
-        return [{"target": row["target"], "peer": row["peer"], **row["said"]} for row in rows if row.get("said")]
+        found = [(row, row.get("said")) for row in rows]
+        return [{"target": row["target"], "peer": row["peer"], **said} for row, said in found if said is not None]
 
     def set_links(self, up: bool) -> list[str]:
         """Take all links of the switch up or down, and return the nodes at their other ends."""
