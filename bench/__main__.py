@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -94,7 +95,7 @@ def main() -> int:
         try:
             pieces = (wanted.rows,) if wanted.rows else ()
             figures.extend(part.measure(wanted.quick, quiet, *pieces))
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, subprocess.CalledProcessError) as error:
             failed, failure = True, str(error)
             console.print(f"[red]{name} could not be measured to the end:[/] {error}")
         print_figures(console, part.TITLE, figures)

@@ -316,16 +316,17 @@ def _size() -> Figure:
 def _imports(repetitions: int) -> Iterator[Figure]:
     """How long `import twinnet` and `--help` take, and Python alone. Nothing of the page is among what they import."""
 
-    def taken_s(*words: str) -> float:
+    def taken_s(*command: str | Path) -> float:
         begin_s = time.perf_counter()
-        subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begin_s
 
     check = "import sys, twinnet; assert not {'starlette', 'uvicorn', 'twinnet.live'} & set(sys.modules)"
-    ways = {
-        "import twinnet": ("-c", check),
-        "twinnet --help": ("-m", "twinnet", "--help"),
-        "python -c pass": ("-c", "pass"),
+    python = Path(sys.executable)
+    ways: dict[str, tuple[str | Path, ...]] = {
+        "import twinnet": (python, "-c", check),
+        "twinnet --help": (python.with_name("twinnet"), "--help"),
+        "python -c pass": (python, "-c", "pass"),
     }
-    for name, words in ways.items():
-        yield Figure(name, "s", [taken_s(*words) for _ in range(5 * repetitions)])
+    for name, command in ways.items():
+        yield Figure(name, "s", [taken_s(*command) for _ in range(5 * repetitions)])
