@@ -36,6 +36,6 @@ def test_readers_are_counted_until_they_leave() -> None:
     assert feed.readers == 0
 
 
-@pytest.mark.parametrize(("took_s", "span_s"), [(0.0, 0.25), (0.011, 0.25), (0.0225, 0.5), (0.045, 1.0), (9.0, 1.25)])
+@pytest.mark.parametrize(("took_s", "span_s"), [(0.0, 0.25), (0.0099, 0.25), (0.02, 0.5), (0.04, 1.0), (9.0, 1.25)])
 def test_looks_that_cost_more_are_less_often(took_s: float, span_s: float) -> None:
     assert span_of_look(took_s) == pytest.approx(span_s)

@@ -37,7 +37,7 @@ _LOOK_S = 0.25
 """Seconds from one look at the lab to the next while somebody watches, at least."""
 _LONGEST_LOOK_S = 1.25
 """And at most: a page without news for two seconds says so."""
-_MOST_SHARE = 0.045
+_MOST_SHARE = 0.04
 """Of the time of a processor that the server takes: looks that cost more are less often."""
 _IDLE_S = 0.1
 _SEND_BUFFER_BYTES = 64 * 1024
