@@ -5,13 +5,24 @@
 //! frames for less than that. So while the loop is at work a thread of the class `SCHED_IDLE`, which gives way all the
 //! time, occupies the loop's processor (docs/explanation/fidelity.md has what it brings). In a lab without traffic it
 //! sleeps.
+//!
+//! It rests, too, while more threads want to run than there are processors. Then none of them would halt; and Linux
+//! takes a processor on which this thread runs for a busy one, and leaves those that wait where they wait: a browser
+//! beside a lab had one of two processors.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;
 use std::thread::{Builder, Thread};
+use std::time::{Duration, Instant};
 
 /// Turns of the loop before it gives way and looks whether it is still wanted: a microsecond or two.
 const SPINS: u32 = 100;
+/// From one look at who wants to run to the next.
+const LOOK: Duration = Duration::from_millis(1);
+/// How long it rests before it looks again.
+const REST: Duration = Duration::from_micros(500);
 /// No processor is to be kept awake.
 const NONE: i32 = -1;
 /// The thread is to end.
@@ -29,9 +40,14 @@ pub(crate) struct Wakefulness {
 impl Wakefulness {
     /// A thread that waits to be told; with `wanted` off there is none.
     pub(crate) fn new(wanted: bool) -> Self {
+        Self::beside(wanted, Processors::of_this_machine)
+    }
+
+    fn beside(wanted: bool, processors: impl FnOnce() -> Processors + Send + 'static) -> Self {
         let at = Arc::new(AtomicI32::new(NONE));
         let theirs = Arc::clone(&at);
-        let thread = wanted.then(|| Builder::new().name("awake".into()).spawn(move || keep_awake(&theirs)).ok());
+        let begin = move || keep_awake(&theirs, &processors());
+        let thread = wanted.then(|| Builder::new().name("awake".into()).spawn(begin).ok());
         Self { wanted: at, thread: thread.flatten().map(|handle| handle.thread().clone()) }
     }
 
@@ -59,11 +75,12 @@ impl Drop for Wakefulness {
     }
 }
 
-fn keep_awake(wanted: &AtomicI32) {
+fn keep_awake(wanted: &AtomicI32, processors: &Processors) {
     if !become_idle_class() {
         return;
     }
     let mut at = NONE;
+    let mut looked = Instant::now();
     loop {
         match wanted.load(Ordering::Relaxed) {
             END => return,
@@ -72,6 +89,12 @@ fn keep_awake(wanted: &AtomicI32) {
                 if processor != at {
                     move_to(processor);
                     at = processor;
+                }
+                if looked.elapsed() >= LOOK {
+                    while processors.are_too_few() && wanted.load(Ordering::Relaxed) == processor {
+                        std::thread::park_timeout(REST);
+                    }
+                    looked = Instant::now();
                 }
                 for _ in 0..SPINS {
                     std::hint::spin_loop();
@@ -82,6 +105,36 @@ fn keep_awake(wanted: &AtomicI32) {
             }
         }
     }
+}
+
+/// The machine's processors, and how many threads want them.
+#[derive(Debug)]
+struct Processors {
+    count: usize,
+    /// As `/proc/loadavg`. Missing where the kernel does not tell: then there are always enough.
+    load: Option<File>,
+}
+
+impl Processors {
+    fn of_this_machine() -> Self {
+        // SAFETY: takes no pointers. A kernel that does not tell gives -1.
+        let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        let load = File::open("/proc/loadavg").ok();
+        Self { count: usize::try_from(count).unwrap_or(usize::MAX), load }
+    }
+
+    /// More threads want to run than there are processors; the calling one is counted.
+    fn are_too_few(&self) -> bool {
+        let mut text = [0; 64];
+        let length = self.load.as_ref().and_then(|load| load.read_at(&mut text, 0).ok()).unwrap_or(0);
+        runnable(&text[..length]).is_some_and(|threads| threads > self.count)
+    }
+}
+
+/// How many threads run or want to: the fourth entry of `/proc/loadavg` begins with it (proc(5)).
+fn runnable(load: &[u8]) -> Option<usize> {
+    let (running, _) = std::str::from_utf8(load).ok()?.split(' ').nth(3)?.split_once('/')?;
+    running.parse().ok()
 }
 
 /// Has the calling thread run only where nothing else wants to.
@@ -107,7 +160,6 @@ fn move_to(processor: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     /// CPU time of the threads named "awake" in this process, in the kernel's ticks.
     fn used() -> u64 {
@@ -123,10 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn it_occupies_a_processor_only_while_told_to() {
-        let awake = Wakefulness::new(true);
+    fn it_occupies_a_processor_only_while_told_to_and_while_there_are_enough() {
+        let path = std::env::temp_dir().join(format!("twinnet-load-{}", std::process::id()));
+        std::fs::write(&path, "1.23 0.80 0.41 3/211 4321\n").unwrap();
+        let load = Some(File::open(&path).unwrap());
+        let awake = Wakefulness::beside(true, move || Processors { count: 2, load });
         assert_eq!(used(), 0);
         awake.keep(true);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(used() < 5, "it occupies a processor that another waits for");
+        std::fs::write(&path, "1.23 0.80 0.41 2/211 4321\n").unwrap();
         let limit = Instant::now() + Duration::from_secs(60);
         while used() < 5 {
             assert!(Instant::now() < limit, "it did not run");
@@ -137,11 +195,24 @@ mod tests {
         let before = used();
         std::thread::sleep(Duration::from_millis(200));
         assert!(used() <= before + 1, "it goes on though it need not");
+        std::fs::remove_file(&path).unwrap();
         let ends = Arc::downgrade(&awake.wanted);
         drop(awake);
         while ends.strong_count() > 0 {
             assert!(Instant::now() < limit, "its thread did not end");
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+    #[test]
+    fn how_many_want_to_run_is_read() {
+        assert_eq!(runnable(b"0.00 0.01 0.05 3/211 4321\n"), Some(3));
+        assert_eq!(runnable(b""), None);
+        assert_eq!(runnable(b"0.00 0.01 0.05 many"), None);
+        let here = Processors::of_this_machine();
+        assert!(here.count >= 1);
+        let file = here.load.expect("this kernel tells its load");
+        let mut text = [0; 64];
+        let length = file.read_at(&mut text, 0).unwrap();
+        assert!(runnable(&text[..length]).unwrap() >= 1, "the thread that asks runs");
     }
 }
