@@ -81,7 +81,8 @@ class _Answers:
         self._network, self._feed, self._acts, self._places = network, feed, acts, places
         self._lab = acts.lab
         self._files = {path.name: (path.read_bytes(), _KINDS[path.suffix]) for path in _files()}
-        self._files["page.js"] = (script_of("page").encode(), _KINDS[".js"])
+        for name in ("page", "painting"):
+            self._files[f"{name}.js"] = (script_of(name).encode(), _KINDS[".js"])
 
     async def page(self, _: Request) -> Response:
         return HTMLResponse(page_with("network", shown_json(self._network)))

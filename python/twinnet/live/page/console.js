@@ -26,8 +26,8 @@ function styled(name) {
   });
 }
 
-/** The document as xterm.js is to see it: what it would write into elements of style, which the page's policy forbids as
- * it forbids those of an attacker, goes to style sheets as objects. */
+/** The document as xterm.js is to see it: what it would write into elements of style, which the page's policy forbids
+ * as it forbids those of an attacker, goes to style sheets as objects. */
 function documentForTerminal() {
   const made = { createElement: (kind) => (kind === "style" ? sheetElement() : document.createElement(kind)) };
   return new Proxy(document, {

@@ -39,9 +39,9 @@ export function ticksWithin(ticks, last, seconds) {
 }
 
 /** Draws the curves of link `number` over the `seconds` up to the last of `ticks` into the parts of `root` called rate,
- * queue, drops, marks and reasons (of drops) by their `data-of`. The times for which the lab was late are hatched, and the moments of `acts`
- * marked. The ticks `beside`, if there are any, are drawn too, and the difference into elements of their own. Of
- * `finer` ticks, if there are any, the numbers are drawn. */
+ * queue, drops, marks and reasons (of drops) by their `data-of`. The times for which the lab was late are hatched, and
+ * the moments of `acts` marked. The ticks `beside`, if there are any, are drawn too, and the difference into elements
+ * of their own. Of `finer` ticks, if there are any, the numbers are drawn. */
 export function drawCurves(root, ticks, number, seconds, acts, beside = null, finer = ticks) {
   const last = ticks.at(-1)?.now ?? 0;
   const kept = ticksWithin(finer, last, seconds);
@@ -126,7 +126,8 @@ function drawDifference(root, name, of, told, kept, others, number, last, second
   const middle = (TOP + BOTTOM) / 2;
   const y = (value) => middle - ((BOTTOM - TOP) * value) / (2 * most);
   const axis = element("line", { class: "axis", x1: 0, x2: WIDTH, y1: middle, y2: middle });
-  draw(root, `${name}-difference`, last, seconds, [axis], [[TOP, `+${told(most)}`], [BOTTOM, `−${told(most)}`]], lines, y);
+  const scale = [[TOP, `+${told(most)}`], [BOTTOM, `−${told(most)}`]];
+  draw(root, `${name}-difference`, last, seconds, [axis], scale, lines, y);
 }
 
 /** What `series` has at each tick of `kept`, minus what it had in the interval of `others` in which that tick ends. */

@@ -72,7 +72,8 @@ export class FlowTable {
     this.asking = true;
     const asked = this.switch;
     try {
-      const answers = await Promise.all(["flows", "groups"].map((what) => fetch(`${what}/${encodeURIComponent(asked)}`)));
+      const of = encodeURIComponent(asked);
+      const answers = await Promise.all(["flows", "groups"].map((what) => fetch(`${what}/${of}`)));
       const [flows, groups] = await Promise.all(answers.map((answer) => answer.json()));
       if (asked !== this.switch) return;
       if (answers[0].ok) this.#show(flows.map(flowRow));

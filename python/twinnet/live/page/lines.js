@@ -1,6 +1,7 @@
-// The lines and the queues of a large network, on a canvas below its nodes: elements of SVG that all change at each tick
-// would take the browser longer than it has.
+// The lines and the queues of a large network, on a canvas below its nodes: elements of SVG that all change at each
+// tick would take the browser longer than it has.
 
+import { painterOn } from "./painter.js";
 import { barHeight, barParts, CLASS_COLOURS, isLosing, loadClass } from "./units.js";
 
 const COLOURS = ["idle", "some", "busy", "full", "open"];
@@ -10,7 +11,7 @@ const LOSING = [14, 7];
 const BAR = 10;
 
 export class Lines {
-  /** Below the picture in `svg`; `places` has for each way where its line begins and ends and where its queue stands. */
+  /** Below the picture in `svg`; `places` has for each way where its line begins and ends and its queue stands. */
   constructor(svg, places) {
     this.svg = svg;
     this.places = places;
@@ -18,7 +19,12 @@ export class Lines {
     this.canvas.id = "lines";
     svg.before(this.canvas);
     this.ways = [];
-    this.isDue = false;
+    this.isStale = false;
+    this.isBusy = false;
+    this.paint = painterOn(this.canvas, (canvas, paint) => {
+      [this.canvas, this.paint] = [canvas, paint];
+      this.#begin();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#ask());
   }
 
@@ -29,71 +35,95 @@ export class Lines {
     this.#ask();
   }
 
-  /** Draws before the next frame, however many ticks come until then. */
   #ask() {
-    if (this.isDue) return;
-    this.isDue = true;
+    this.isStale = true;
+    if (!this.isBusy) this.#begin();
+  }
+
+  #free() {
+    this.isBusy = false;
+    if (this.isStale) this.#begin();
+  }
+
+  /** Paints before the next frame, however many ticks come until then and while it paints. */
+  #begin() {
+    this.isBusy = true;
     requestAnimationFrame(() => {
-      this.isDue = false;
-      this.#draw();
+      this.isStale = false;
+      this.paint(this.#picture(), () => {
+        this.canvas.dataset.painted = "";
+        this.#free();
+      });
     });
   }
 
-  #draw() {
-    const { canvas, svg, ways } = this;
-    const [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
-    const [width, height] = [svg.clientWidth, svg.clientHeight];
+  /** All that is to be painted. */
+  #picture() {
+    const [left, top, wide, high] = this.svg.getAttribute("viewBox").split(" ").map(Number);
+    const { clientWidth: width, clientHeight: height } = this.svg;
     const ratio = devicePixelRatio;
-    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
-    const context = canvas.getContext("2d");
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, canvas.width, canvas.height);
     // As the SVG is put into its place: as large as fits, in the middle.
     const pixels = Math.min(width / wide, height / high);
-    const [right, down] = [(width - pixels * wide) / 2, (height - pixels * high) / 2];
-    const scale = pixels * ratio;
-    context.setTransform(scale, 0, 0, scale, (right - pixels * left) * ratio, (down - pixels * top) * ratio);
-    context.lineCap = "round";
+    const right = ((width - pixels * wide) / 2 - pixels * left) * ratio;
+    const down = ((height - pixels * high) / 2 - pixels * top) * ratio;
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-    this.#stroke(context, this.#followed(), colour("follow"), this.widthOf(null) + 8, []);
-    for (const [key, places] of this.#alike()) {
-      const [name, width, losing] = key.split(" ");
-      const ink = colour(COLOURS.includes(name) ? name : "idle");
-      context.lineCap = losing ? "butt" : "round";
-      this.#stroke(context, places, ink, Number(width), losing ? LOSING : (DASHES[name] ?? []));
-    }
-    this.#queues(context, colour);
+    return {
+      width: Math.round(width * ratio),
+      height: Math.round(height * ratio),
+      place: [pixels * ratio, right, down],
+      lines: this.#lines(colour),
+      ...this.#queues(colour),
+      ink: colour("ink"),
+    };
   }
 
-  #queues(context, colour) {
-    const bars = this.ways.flatMap((way, place) => {
+  #lines(colour) {
+    const followed = [...this.followed].filter((place) => !this.places[place].isHidden);
+    const mark = { colour: colour("follow"), width: this.widthOf(null) + 8, dashes: [], cap: "round" };
+    const lines = [{ ...mark, ends: this.#ends(followed) }];
+    for (const [key, places] of this.#alike()) {
+      const [name, width, losing] = key.split(" ");
+      const dashes = losing ? LOSING : (DASHES[name] ?? []);
+      lines.push({
+        colour: colour(COLOURS.includes(name) ? name : "idle"),
+        width: Number(width),
+        dashes: dashes.map((one) => one * this.longer),
+        // Lines begin and end below nodes, where nobody sees that their ends are flat.
+        cap: name in DASHES && !losing ? "round" : "butt",
+        ends: this.#ends(places),
+      });
+    }
+    return lines;
+  }
+
+  /** Where the lines of these ways begin and end: x, y, x, y of each. */
+  #ends(places) {
+    return Float32Array.from(places.flatMap((place) => {
+      const { from, to } = this.places[place];
+      return [from.x, from.y, to.x, to.y];
+    }));
+  }
+
+  #queues(colour) {
+    const queues = this.ways.flatMap((way, place) => {
       if (way.queue === 0 || this.places[place].isHidden) return [];
       const tall = barHeight(way.queue);
       return [{ ...this.places[place].foot, queue: way.queue, tall, parts: barParts(way, tall) }];
     });
-    for (let number = 0; number < CLASS_COLOURS; number += 1) {
-      context.fillStyle = colour(`class-${number}`);
-      context.beginPath();
-      for (const { x, y, parts } of bars) {
-        const own = parts.filter((part) => (part.number ?? 0) % CLASS_COLOURS === number);
-        for (const { from, tall } of own) context.rect(x - BAR / 2, y - from - tall, BAR, tall);
+    const sides = [...Array(CLASS_COLOURS)].map(() => []);
+    for (const { x, y, parts } of queues) {
+      for (const { from, tall, number } of parts) {
+        sides[(number ?? 0) % CLASS_COLOURS].push(x - BAR / 2, y - from - tall, BAR, tall);
       }
-      context.fill();
     }
-    if (this.svg.classList.contains("far")) return;
-    context.fillStyle = colour("ink");
-    context.font = "14px system-ui, sans-serif";
-    context.textAlign = "center";
-    for (const { x, y, tall, queue } of bars) context.fillText(String(queue), x, y - tall - 3);
+    const bars = sides.map((some, number) => ({ colour: colour(`class-${number}`), sides: Float32Array.from(some) }));
+    const isFar = this.svg.classList.contains("far");
+    const told = isFar ? [] : queues.map(({ x, y, tall, queue }) => ({ text: String(queue), x, y: y - tall - 3 }));
+    return { bars, told };
   }
 
-  #followed() {
-    return [...this.followed].filter((place) => !this.places[place].isHidden);
-  }
-
-  /** The numbers of the ways that have the same colour and nearly the same width: they are drawn at once. */
+  /** The numbers of the ways that have the same colour and nearly the same width. */
   #alike() {
     const found = new Map();
     this.ways.forEach((way, place) => {
@@ -103,18 +133,5 @@ export class Lines {
       else found.set(key, [place]);
     });
     return found;
-  }
-
-  #stroke(context, places, ink, width, dashes) {
-    context.strokeStyle = ink;
-    context.lineWidth = width;
-    context.setLineDash(dashes.map((one) => one * this.longer));
-    context.beginPath();
-    for (const place of places) {
-      const { from, to } = this.places[place];
-      context.moveTo(from.x, from.y);
-      context.lineTo(to.x, to.y);
-    }
-    context.stroke();
   }
 }

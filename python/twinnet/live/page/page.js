@@ -5,6 +5,8 @@ import { Control } from "./control.js";
 import { FineCurves } from "./fine.js";
 import { FlowTable } from "./flows.js";
 import { Follow } from "./follow.js";
+import { startPainting } from "./painter.js";
+import { isLarge } from "./picture.js";
 import { AskedTable, controllerRows, messageRows, trafficRows } from "./tables.js";
 import { leaveToken } from "./token.js";
 import { news, View } from "./view.js";
@@ -14,6 +16,7 @@ const STALE_MS = 2000;
 leaveToken();
 
 const network = JSON.parse(document.getElementById("network").textContent);
+if (isLarge(network)) startPainting("painting.js");
 const flows = new FlowTable();
 const view = new View(network, opener);
 const follow = new Follow(view);

@@ -12,6 +12,10 @@ const CELL = 120;
 const MARGIN = 70;
 const APART = 5;
 const MOST_WITH_NUMBERS = 40;
+/** True if a network is too large for an element of SVG for each line: they are painted on a canvas. */
+export const isLarge = ({ links }) => links.length > MOST_WITH_NUMBERS;
+/** What a way does before anything is known of it. */
+const IDLE = { up: true, rate: 0, load: 0, queue: 0, drops: 0 };
 const DOUBLE_CLICK_MS = 300;
 const SINGLE = { hosts: "host", switches: "switch" };
 /** With fewer pixels for a unit no text can be read, and lines are drawn thicker. */
@@ -19,8 +23,8 @@ const LEAST_READABLE = 0.35;
 
 export class Picture {
   /** Draws `network` for `svg`, which shows it after `begin`; `choose` is called with the number of a link that is
-   * clicked, and whether Shift was held. `opener` gives what a click on a node does, in words and as a function, and a function for a double click,
-   * if it does something else; nothing for a node that cannot be clicked. */
+   * clicked, and whether Shift was held. `opener` gives what a click on a node does, in words and as a function, and a
+   * function for a double click, if it does something else; nothing for a node that cannot be clicked. */
   constructor(svg, network, choose, opener) {
     this.network = network;
     this.places = new Map(network.nodes.map((one) => [one.name, { x: one.x * CELL, y: one.y * CELL }]));
@@ -29,9 +33,9 @@ export class Picture {
     this.controllers = new Controllers(network.controllers ?? [], CELL);
     this.controllers.put(this.places);
     svg.setAttribute("viewBox", this.bounds.join(" "));
-    this.withNumbers = network.links.length <= MOST_WITH_NUMBERS;
+    this.withNumbers = !isLarge(network);
     this.ways = [];
-    this.shown = [];
+    this.shown = network.links.flatMap(() => [IDLE, IDLE]);
     this.isFar = false;
     this.thicker = 1;
     this.followed = new Set();
@@ -49,7 +53,8 @@ export class Picture {
       times.set(pair, nth + 1);
       const shift = Math.ceil(nth / 2) * 6 * APART * (nth % 2 ? 1 : -1) * (link.a > link.b ? -1 : 1);
       const group = this.#link([link.a, link.b], shift, `${link.a_port} – ${link.b_port}`);
-      asButton(group, `link of ${link.a_port} and ${link.b_port}: show curves`, (event) => choose(number, event.shiftKey));
+      const words = `link of ${link.a_port} and ${link.b_port}: show curves`;
+      asButton(group, words, (event) => choose(number, event.shiftKey));
     });
     this.folds = foldsOf(network).map((fold) => this.#fold(fold));
     this.drawing.append(this.controllers.drawn);
@@ -258,7 +263,7 @@ export class Picture {
   /** Something stands elsewhere. */
   #arranged() {
     this.#putLabels();
-    if (this.shown.length > 0) this.update(this.shown);
+    this.update(this.shown);
   }
 
   #showLink(number, isShown) {
@@ -330,7 +335,7 @@ export class Picture {
     const sums = this.folds.flatMap(({ isFolded, ways }) =>
       ways.map((places) => summed(isFolded ? places.map((place) => this.shown[place]) : [])),
     );
-    return this.shown.length > 0 ? [...this.shown, ...sums] : [];
+    return [...this.shown, ...sums];
   }
 
   /** Has `work` find all of the picture in its SVG: of a large network, what changes is there meanwhile alone. */
@@ -384,7 +389,7 @@ export class Picture {
     this.isFar = pixels < LEAST_READABLE;
     this.svg.classList.toggle("far", this.isFar);
     this.thicker = Math.max(1, LEAST_READABLE / pixels);
-    if (this.shown.length > 0) this.update(this.shown);
+    this.update(this.shown);
   }
 
   /** Marks the nodes whose name or note has `words` in it, and returns how many they are. */
@@ -406,7 +411,7 @@ export class Picture {
   follow(numbers) {
     this.followed = new Set(numbers);
     this.ways.forEach(({ drawn }, place) => drawn?.classList.toggle("followed", this.followed.has(place)));
-    if (this.shown.length > 0) this.update(this.shown);
+    this.update(this.shown);
   }
 
   /** Marks the links whose curves are shown. */
@@ -415,7 +420,7 @@ export class Picture {
   }
 }
 
-/** Lets `group` be clicked, or chosen by the keyboard; with `actTwice` a click waits whether it becomes a double one. */
+/** Lets `group` be clicked, or chosen by the keyboard; with `actTwice` a click waits whether it becomes double. */
 function asButton(group, name, act, actTwice = null) {
   put(group, { tabindex: 0, role: "button", "aria-label": name });
   let waiting = null;

@@ -1,5 +1,5 @@
-// The table of the busiest ports: a row opens the curves of its link, by a click anywhere or by the name of its port, which
-// the keyboard reaches.
+// The table of the busiest ports: a row opens the curves of its link, by a click anywhere or by the name of its port,
+// which the keyboard reaches.
 
 import { rateText, shortText } from "./units.js";
 
@@ -11,8 +11,8 @@ const CELLS = [
   ({ drops }) => shortText(drops),
 ];
 
-/** Shows `busiest` (ways, with `port`, `to` and the `number` of the link) in `body`; `choose` is called with the number of
- * a link. Rows of ports that stay are the same elements, and who stands on one stays on it. */
+/** Shows `busiest` (ways, with `port`, `to` and the `number` of the link) in `body`; `choose` is called with the number
+ * of a link. Rows of ports that stay are the same elements, and who stands on one stays on it. */
 export function showPorts(body, busiest, choose) {
   const before = new Map([...body.rows].map((row) => [row.dataset.port, row]));
   const rows = busiest.map((one) => {

@@ -76,7 +76,8 @@ export function trafficRows(told, before) {
 
 /** Rows of traffic that was kept: when it was active, totals and means. */
 export function keptRows(rows) {
-  return rows.map(({ host, what, ends, start_s: start, end_s: end, bytes, mean_bps: mean, lost, rtt_ms: rtt, window }) => {
+  return rows.map(({ host, what, ends, bytes, lost, window, ...row }) => {
+    const { start_s: start, end_s: end, mean_bps: mean, rtt_ms: rtt } = row;
     const active = start === null || end === null ? "–" : `${start.toFixed(1)} to ${end.toFixed(1)} s`;
     const payload = known(bytes, (value) => `${sizeText(value)}, ${rateText(mean)}`);
     const rest = [known(lost, String), known(rtt, (value) => `${shortText(value)} ms`), known(window, shortText)];

@@ -87,8 +87,8 @@ export function barParts({ queue, classes = [] }, tall) {
 /** A direction of which nothing was counted. */
 const UNKNOWN = { known: false, rate: 0, load: null, queue: 0, drops: 0, marks: 0, up: true, line: null };
 
-/** One direction of a link, from the list that the server sends (way_record in watch.py); `null`: nothing is known. Of a
- * mean over repetitions, `band` has the low and high edges of rate, queue and drops. */
+/** One direction of a link, from the list that the server sends (way_record in watch.py); `null`: nothing is known. Of
+ * a mean over repetitions, `band` has the low and high edges of rate, queue and drops. */
 export function wayOf(told, elapsed, band) {
   if (told === null) return UNKNOWN;
   const [rate, load, queue, dropped, up, line, { drops: reasons, marks = 0, lossy, classes } = {}] = told;

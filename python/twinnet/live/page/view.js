@@ -31,7 +31,7 @@ export class View {
   /** Shows `network`; `opener` is that of the picture. A recording is kept whole: `isWhole`. */
   constructor(network, opener = () => null, isWhole = false) {
     this.network = network;
-    /** The number of the link whose curves are shown, and by their numbers the parts of the page with those of others. */
+    /** The number of the link whose curves are shown, and by their numbers the parts of the page with others. */
     this.chosen = null;
     this.keptCurves = new Map();
     /** How many seconds before the shown moment the curves begin. */
