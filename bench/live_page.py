@@ -77,7 +77,7 @@ _LOOKS = """
 _BESIDE = {"page in a browser": "; the browser draws with the lab's own processors"}
 _OPEN_S = 1.0
 """How long a browser is left alone that has just been opened."""
-_LINES = "#lines[data-painted] + #picture, :not(#lines) + #picture"
+_LINES = "#lines[data-painted] + #picture, #picture:first-child"
 """The picture, and where its lines are on a canvas, not before they are."""
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
