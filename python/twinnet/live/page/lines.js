@@ -99,10 +99,10 @@ export class Lines {
 
   /** Where the lines of these ways begin and end: x, y, x, y of each. */
   #ends(places) {
-    return Float32Array.from(places.flatMap((place) => {
+    return places.flatMap((place) => {
       const { from, to } = this.places[place];
       return [from.x, from.y, to.x, to.y];
-    }));
+    });
   }
 
   #queues(colour) {
@@ -117,7 +117,7 @@ export class Lines {
         sides[(number ?? 0) % CLASS_COLOURS].push(x - BAR / 2, y - from - tall, BAR, tall);
       }
     }
-    const bars = sides.map((some, number) => ({ colour: colour(`class-${number}`), sides: Float32Array.from(some) }));
+    const bars = sides.map((some, number) => ({ colour: colour(`class-${number}`), sides: some }));
     const isFar = this.svg.classList.contains("far");
     const told = isFar ? [] : queues.map(({ x, y, tall, queue }) => ({ text: String(queue), x, y: y - tall - 3 }));
     return { bars, told };

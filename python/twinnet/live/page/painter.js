@@ -49,7 +49,7 @@ export function paint(context, { width, height, place: [scale, right, down], lin
   for (const alike of lines) stroke(context, alike);
   for (const { colour, sides } of bars) {
     context.fillStyle = colour;
-    for (let at = 0; at < sides.length; at += 4) context.fillRect(...sides.subarray(at, at + 4));
+    for (let at = 0; at < sides.length; at += 4) context.fillRect(...sides.slice(at, at + 4));
   }
   context.fillStyle = ink;
   context.font = "14px system-ui, sans-serif";
