@@ -21,6 +21,7 @@ export class Lines {
     this.ways = [];
     this.isStale = false;
     this.isBusy = false;
+    this.numbers = new Float32Array();
     this.paint = painterOn(this.canvas, (canvas, paint) => {
       [this.canvas, this.paint] = [canvas, paint];
       this.#begin();
@@ -50,7 +51,8 @@ export class Lines {
     this.isBusy = true;
     requestAnimationFrame(() => {
       this.isStale = false;
-      this.paint(this.#picture(), () => {
+      this.paint(this.#picture(), (numbers) => {
+        this.numbers = numbers;
         this.canvas.dataset.painted = "";
         this.#free();
       });
@@ -68,12 +70,15 @@ export class Lines {
     const down = ((height - pixels * high) / 2 - pixels * top) * ratio;
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const [lines, { bars, told }] = [this.#lines(colour), this.#queues(colour)];
     return {
       width: Math.round(width * ratio),
       height: Math.round(height * ratio),
       place: [pixels * ratio, right, down],
-      lines: this.#lines(colour),
-      ...this.#queues(colour),
+      numbers: this.#numbers(lines, bars),
+      lines: lines.map(({ places, ...how }) => ({ ...how, count: places.length })),
+      bars: bars.map(({ colour: fill, sides }) => ({ colour: fill, count: sides.length / 4 })),
+      told,
       ink: colour("ink"),
     };
   }
@@ -81,7 +86,7 @@ export class Lines {
   #lines(colour) {
     const followed = [...this.followed].filter((place) => !this.places[place].isHidden);
     const mark = { colour: colour("follow"), width: this.widthOf(null) + 8, dashes: [], cap: "round" };
-    const lines = [{ ...mark, ends: this.#ends(followed) }];
+    const lines = [{ ...mark, places: followed }];
     for (const [key, places] of this.#alike()) {
       const [name, width, losing] = key.split(" ");
       const dashes = losing ? LOSING : (DASHES[name] ?? []);
@@ -91,18 +96,29 @@ export class Lines {
         dashes: dashes.map((one) => one * this.longer),
         // Lines begin and end below nodes, where nobody sees that their ends are flat.
         cap: name in DASHES && !losing ? "round" : "butt",
-        ends: this.#ends(places),
+        places,
       });
     }
     return lines;
   }
 
-  /** Where the lines of these ways begin and end: x, y, x, y of each. */
-  #ends(places) {
-    return places.flatMap((place) => {
-      const { from, to } = this.places[place];
-      return [from.x, from.y, to.x, to.y];
-    });
+  /** Where lines begin and end, and the sides of bars: four numbers of each, in those of before if they suffice. */
+  #numbers(lines, bars) {
+    const all = lines.reduce((sum, { places }) => sum + 4 * places.length, 0);
+    const needed = bars.reduce((sum, { sides }) => sum + sides.length, all);
+    const numbers = this.numbers.length < needed ? new Float32Array(2 * needed) : this.numbers;
+    let at = 0;
+    for (const { places } of lines) {
+      for (const place of places) {
+        const { from, to } = this.places[place];
+        for (const one of [from.x, from.y, to.x, to.y]) numbers[at++] = one;
+      }
+    }
+    for (const { sides } of bars) {
+      numbers.set(sides, at);
+      at += sides.length;
+    }
+    return numbers;
   }
 
   #queues(colour) {

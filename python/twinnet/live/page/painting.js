@@ -8,6 +8,6 @@ addEventListener("message", ({ data }) => {
   if (context === null) context = data.canvas.getContext("2d");
   else {
     paint(context, data);
-    postMessage("painted");
+    postMessage(data.numbers, [data.numbers.buffer]);
   }
 });
