@@ -13,7 +13,7 @@ use twinnet_units::{Duration, Time};
 use super::processor_wait::ProcessorWait;
 use crate::wall::clock::LabClock;
 use crate::wall::scheduling::{go_first, is_realtime, Breaks, Turns};
-use crate::wall::wakefulness::Wakefulness;
+use crate::wall::wakefulness::{Need, Wakefulness};
 
 /// The longest spin in a lab.
 const SPIN_IN_LAB: Duration = Duration::from_us(50);
@@ -139,7 +139,7 @@ impl Waiting {
     /// Nothing is to be served exactly for a while.
     pub fn rest(&mut self) {
         if let Some(machine) = &mut self.machine {
-            machine.wakefulness.keep(false);
+            machine.wakefulness.keep(Need::Nothing);
         }
     }
 
@@ -157,7 +157,8 @@ impl Waiting {
         let left = wake.since(now);
         let spin = self.machine.as_ref().map_or(self.spin, |machine| machine.spin(now));
         if let Some(machine) = &mut self.machine {
-            machine.wakefulness.keep(spin < left && left < KEPT_AWAKE);
+            let sleeps = spin < left && left < KEPT_AWAKE;
+            machine.wakefulness.keep(if sleeps { Need::Awake } else { Need::Nothing });
         }
         if left > spin {
             return Next::Wait(Some(left.saturating_sub(spin)));

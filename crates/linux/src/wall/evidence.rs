@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs::read_to_string;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use serde_json::{json, Value};
 use crate::wall::delivery;
 use crate::wall::fidelity::ThreadUsage;
 use crate::wall::held::Holds;
+use crate::wall::moving_off::move_off;
 use crate::wall::programs::{name_of, turns, Look, Turns};
 use crate::wall::scheduling::{threads_of, AGENT_THREAD_NAME, THREAD_NAME};
 
@@ -35,6 +36,9 @@ const LEAST_SHARED_S: f64 = 0.1;
 /// quiet machine with the lab wait for some tens of microseconds each time. A server that is asked each 3 ms, beside a
 /// real-time program of 3.5 ms in each 20 ms, has six turns in that time, and waits for 2 ms of it: 0.3 ms each.
 const LATE_TURN_NS: u64 = 200_000;
+
+/// Share of a window for which a program waits that is moved off the processor of a busy loop.
+const STUCK: f64 = 0.2;
 
 /// The quantities, as the record names them.
 const NAMES: [&str; 8] = [
@@ -187,10 +191,11 @@ impl Account {
         }
     }
 
-    fn look(&mut self) {
+    /// Looks at everything; returns the programs that waited for much of the window.
+    fn look(&mut self) -> Vec<i32> {
         let programs = Look::now(own_process());
         let reading = Reading::now(programs.as_ref().map(|look| look.turns.clone()));
-        self.enter_programs(programs);
+        let stuck = self.enter_programs(programs);
         let (grown, thread) = reading.since(&self.last);
         self.last = reading;
         if self.enter(&grown, self.since.elapsed().as_secs_f64(), self.begun.elapsed().as_secs_f64()) {
@@ -199,10 +204,12 @@ impl Account {
         if let Some(thread) = thread.filter(|_| grown[7] >= self.worst[7]) {
             self.longest = name_of(thread);
         }
+        stuck
     }
 
-    /// Counts how long programs had waited by now, and what held them, as far as they were seen.
-    fn enter_programs(&mut self, look: Option<Look>) {
+    /// Counts how long programs had waited by now, and what held them, as far as they were seen. Returns those that
+    /// waited for much of the window.
+    fn enter_programs(&mut self, look: Option<Look>) -> Vec<i32> {
         self.all_programs_seen &= look.is_some();
         if let Some(look) = &look {
             self.holds.enter(look, Instant::now());
@@ -210,10 +217,14 @@ impl Account {
         let looked = (Instant::now(), look.map(|look| look.turns));
         let (since, before) = std::mem::replace(&mut self.looked, looked);
         let window_s = (self.looked.0 - since).as_secs_f64();
-        let (Some(before), Some(now)) = (&before, &self.looked.1) else { return };
+        let (Some(before), Some(now)) = (&before, &self.looked.1) else { return Vec::new() };
+        let mut stuck = Vec::new();
         let grown = now.iter().map(|(thread, turns)| (*thread, turns.since(before.get(thread))));
         let mut longest: Option<(i32, u64)> = None;
         for (thread, turns) in grown {
+            if turns.waited_ns as f64 / 1e9 > STUCK * window_s {
+                stuck.push(thread);
+            }
             if longest.is_none_or(|(_, most)| turns.waited_ns > most) {
                 longest = Some((thread, turns.waited_ns));
             }
@@ -226,11 +237,12 @@ impl Account {
                 }
             }
         }
-        let Some((thread, waited_ns)) = longest else { return };
+        let Some((thread, waited_ns)) = longest else { return stuck };
         let window = WorstWindow { waited_s: waited_ns as f64 / 1e9, window_s, program: String::new() };
         if window.share() > self.worst_window.share() {
             self.worst_window = WorstWindow { program: name_of(thread), ..window };
         }
+        stuck
     }
 
     /// Counts what has `grown` in a second that began `elapsed` seconds ago, in a record that began `whole` seconds
@@ -278,13 +290,16 @@ impl Account {
 pub(crate) struct Evidence {
     account: Arc<Mutex<Account>>,
     at_work: Arc<AtomicBool>,
+    /// The processor of which the loop needs all; below 0 while it needs less.
+    occupied: Arc<AtomicI32>,
 }
 
 impl Evidence {
     /// Begins an account. While the lab is not `at_work`, a look is one load of that flag: it comes as often as at
-    /// work, so that the first window of a run that begins now is as short as the others.
-    pub(crate) fn begin(at_work: Arc<AtomicBool>) -> Self {
-        Self { account: Arc::new(Mutex::new(Account::begin())), at_work }
+    /// work, so that the first window of a run that begins now is as short as the others. What waits while the loop
+    /// needs all of the `occupied` processor is moved off it.
+    pub(crate) fn begin(at_work: Arc<AtomicBool>, occupied: Arc<AtomicI32>) -> Self {
+        Self { account: Arc::new(Mutex::new(Account::begin())), at_work, occupied }
     }
 
     /// Looks at what is due; returns how long nothing is.
@@ -296,13 +311,16 @@ impl Evidence {
         let used_s = || ThreadUsage::of_this_thread().cpu_s;
         let before_s = used_s();
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stuck = Vec::new();
         if account.since.elapsed() >= SECOND {
-            account.look();
+            stuck = account.look();
         } else if account.looked.0.elapsed() >= WINDOW {
-            account.enter_programs(Look::now(own_process()));
+            stuck = account.enter_programs(Look::now(own_process()));
         } else if let Some(look) = Look::now(own_process()) {
             account.holds.enter(&look, Instant::now());
         }
+        let occupied = self.occupied.load(Ordering::Relaxed);
+        stuck.into_iter().for_each(|thread| move_off(thread, occupied));
         if account.holds.have_just_begun() {
             return SOON;
         }
@@ -462,6 +480,17 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_waits_for_most_of_a_window_is_stuck_and_one_that_shares_a_processor_is_not() {
+        let mut account = Account::begin();
+        account.enter_programs(Some(look([(2, 0, 0), (3, 0, 0)])));
+        std::thread::sleep(WINDOW);
+        let ns = |part: f64| (account.looked.0.elapsed().as_nanos() as f64 * part) as u64;
+        let waited = [(2, ns(0.9), 100), (3, ns(0.1), 100), (4, 0, 1)];
+        assert_eq!(account.enter_programs(Some(look(waited))), [2]);
+        assert!(account.enter_programs(None).is_empty());
+    }
+
+    #[test]
     fn long_waits_for_few_turns_count_and_short_ones_for_many_do_not() {
         let mut account = Account::begin();
         account.enter_programs(Some(look([(2, 0, 0), (3, 0, 0)])));
@@ -474,7 +503,7 @@ mod tests {
 
     #[test]
     fn what_this_machine_tells_can_be_read() {
-        let evidence = Evidence::begin(Arc::new(AtomicBool::new(true)));
+        let evidence = Evidence::begin(Arc::new(AtomicBool::new(true)), Arc::new(AtomicI32::new(-1)));
         assert!((WINDOW..=SECOND).contains(&evidence.look()));
         let told = evidence.to_json();
         for name in &NAMES[..7] {

@@ -12,6 +12,7 @@ mod held;
 mod inelastic;
 pub mod ingress;
 pub(crate) mod model_apps;
+mod moving_off;
 pub mod parts;
 pub mod pauses;
 mod programs;

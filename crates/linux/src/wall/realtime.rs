@@ -40,7 +40,7 @@ use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
 use crate::wall::shown::Shown;
 use crate::wall::spinning::SpinControl;
 use crate::wall::tunnels::Tunnels;
-use crate::wall::wakefulness::Wakefulness;
+use crate::wall::wakefulness::{Need, Wakefulness};
 use twinnet_lab::capture::RunningCaptures;
 use twinnet_lab::network::{NetworkSpec, NodeSpec};
 use twinnet_lab::protocol::{Answer, InterfaceState as State, Reply, SamplesStart, StartOptions, TunnelAttach};
@@ -48,7 +48,7 @@ use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
-const EVENTS_PER_TURN: usize = 64;
+const EVENTS_PER_TURN: usize = 16;
 /// Events handled between the interfaces that it reads.
 const EVENTS_BETWEEN_READS: usize = 8;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -447,7 +447,8 @@ impl FabricLoop {
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
         let watchfulness = Watchfulness::new(clock.now());
-        let evidence = Evidence::begin(watchfulness.at_work());
+        let wakefulness = Wakefulness::new(options.realtime);
+        let evidence = Evidence::begin(watchfulness.at_work(), wakefulness.occupied());
         let looked_at = evidence.clone();
         Ok(Self {
             network,
@@ -480,7 +481,7 @@ impl FabricLoop {
             spin: SpinControl::new(least_catch_up),
             breaks: Breaks::begin(clock.now()),
             long_lines,
-            wakefulness: Wakefulness::new(options.realtime),
+            wakefulness,
             receiver,
             epoll,
             wake: wake.as_raw_fd(),
@@ -515,10 +516,7 @@ impl FabricLoop {
             self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
-            // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find
-            // its processor idle. From a break it is to be back in time.
-            let hardly_sleeps = self.hosts.delivery.is_active();
-            self.wakefulness.keep(self.breaks.are_taken() || (self.spin.is_at_work() && !hardly_sleeps));
+            self.wakefulness.keep(self.need());
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -639,6 +637,19 @@ impl FabricLoop {
             self.controllers.hear(&mut self.network, &mut self.hosts);
             let end = self.clock.now();
             self.controllers.took(end - begin, end);
+        }
+    }
+
+    /// Returns what the loop needs of its processor now.
+    fn need(&self) -> Need {
+        if self.breaks.are_taken() {
+            Need::All
+        } else if self.spin.is_at_work() && !self.hosts.delivery.is_active() {
+            Need::Awake
+        } else {
+            // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find
+            // its processor idle.
+            Need::Nothing
         }
     }
 

@@ -113,7 +113,8 @@ pub(crate) struct Breaks {
     /// The time that the breaks of this period took.
     paused_ns: u64,
     need: BreakNeed,
-    last: Time,
+    /// The end of the last break.
+    rest: Rest,
     /// `true` if scheduling is given up where breaks are not enough.
     gives_up: bool,
 }
@@ -124,28 +125,36 @@ const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 const BREAKS_ABOVE: f64 = 0.9;
 /// The same for the agent, which shares its processor with the programs of hosts and with the fabric's second thread.
 const AGENT_BREAKS_ABOVE: f64 = 0.6;
-/// Periods after which they are taken: a thread that only spins too much has stopped that by then.
-const BREAKS_AFTER: u32 = 4;
-/// The working time between breaks, and the least length of a break: together with the way back from it the 5 % that
-/// the kernel would take, and no more than the 40 us with which a line of 1 Gbit/s catches up.
-const WORK: Duration = Duration::from_us(570);
-const BREAK: std::time::Duration = std::time::Duration::from_micros(30);
+/// Busy periods after which they are taken: before the kernel misses its twentieth of the second.
+const BREAKS_AFTER: u32 = 2;
+/// The same for the agent: if it only spins too much it has stopped that by then.
+const AGENT_BREAKS_AFTER: u32 = 4;
+/// Periods with less to do after which they end. One such period says nothing: the thread may have been stopped.
+const BREAKS_END_AFTER: u32 = 4;
+/// The length that a break is asked for. A line that is looked at so late, and by the way back from a break, catches up
+/// also at 1 Gbit/s (40 us), and has some left for what else holds the thread up.
+const BREAK: std::time::Duration = std::time::Duration::from_nanos(Rest::ONE.unsigned_abs());
+/// The time of a break in which no other thread runs: that of two changes from one to another.
+const CHANGES_NS: i64 = 6_000;
+/// The share of all time that other threads are to have in breaks, in thousandths: more than the 50 that the kernel
+/// would take. One that the kernel once had to stop it stops in each second for 50 ms, until its breaks are enough.
+const OTHERS_PERMILLE: i64 = 65;
 
 impl Breaks {
     /// For the calling thread, from now on.
     pub(crate) fn begin(now: Time) -> Self {
-        Self::above(BREAKS_ABOVE, now)
+        Self::when(BREAKS_ABOVE, BREAKS_AFTER, now)
     }
 
     /// For the agent, which is the calling thread: it takes them earlier, and is an ordinary thread from the time on
     /// at which it has too much to do in spite of them.
     pub(crate) fn of_agent(now: Time) -> Self {
-        Self { gives_up: true, ..Self::above(AGENT_BREAKS_ABOVE, now) }
+        Self { gives_up: true, ..Self::when(AGENT_BREAKS_ABOVE, AGENT_BREAKS_AFTER, now) }
     }
 
-    fn above(share: f64, now: Time) -> Self {
-        let need = BreakNeed { above: share, ..BreakNeed::default() };
-        Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need, last: now, gives_up: false }
+    fn when(above: f64, after: u32, now: Time) -> Self {
+        let need = BreakNeed { above, after, ..BreakNeed::default() };
+        Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need, rest: Rest::from(now), gives_up: false }
     }
 
     /// Returns `true` while breaks are taken.
@@ -165,19 +174,54 @@ impl Breaks {
             }
             (self.since, self.used_ns, self.paused_ns) = (now, used_ns, 0);
         }
-        if self.are_taken() && now - self.last >= WORK {
-            self.last = now;
+        if self.rest.is_due(now) && self.are_taken() {
             let begin = std::time::Instant::now();
             std::thread::sleep(BREAK);
-            self.paused_ns += u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let paused_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.paused_ns += paused_ns;
+            self.rest.took(paused_ns);
         }
+    }
+}
+
+/// The time that a busy thread owes to others. Its turns last as long as their work, and its sleeps end late, so
+/// that breaks at fixed intervals would not be a fixed share.
+#[derive(Debug)]
+struct Rest {
+    looked: Time,
+    /// In nanoseconds; below 0 where a break lasted longer than it was to.
+    owed: i64,
+}
+
+impl Rest {
+    /// What one break gives.
+    const ONE: i64 = 20_000;
+    /// One that lasted longer, because another thread had the processor, pays for no more than this.
+    const MOST: i64 = 100_000;
+
+    fn from(now: Time) -> Self {
+        Self { looked: now, owed: 0 }
+    }
+
+    /// Returns `true` if as much is owed as a break gives. More than two of them are never owed.
+    fn is_due(&mut self, now: Time) -> bool {
+        let passed = i64::try_from((now - self.looked).as_ns()).unwrap_or(i64::MAX);
+        self.looked = now;
+        self.owed = self.owed.saturating_add(passed.saturating_mul(OTHERS_PERMILLE) / 1000).min(2 * Self::ONE);
+        self.owed >= Self::ONE
+    }
+
+    /// A break paused the thread for so many nanoseconds.
+    fn took(&mut self, paused_ns: u64) {
+        let others_had = i64::try_from(paused_ns).unwrap_or(i64::MAX).saturating_sub(CHANGES_NS).max(0);
+        self.owed -= others_had.min(Self::MOST);
     }
 }
 
 /// The share of the processor that a thread used of the time in which it took no break. Breaks make a thread that has
 /// too much to do use less of the whole, so that the share of the whole would end them at once. One that has less to
-/// do makes up for its breaks between them: this share is that much higher, so breaks that take a twentieth, begun
-/// above 0.9 of the processor, end below 0.86 of it.
+/// do makes up for its breaks between them: this share is that much higher, so breaks that take a twelfth, begun
+/// above 0.9 of the processor, end below 0.83 of it.
 fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
     used_ns as f64 / elapsed_ns.saturating_sub(paused_ns).max(1) as f64
 }
@@ -187,24 +231,34 @@ fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
 struct BreakNeed {
     /// The share of its processor above which a period is busy.
     above: f64,
-    /// Busy periods in a row of a real-time thread.
-    busy: u32,
+    /// Busy periods in a row after which it needs them.
+    after: u32,
+    is_there: bool,
+    /// Periods in a row that say the opposite.
+    otherwise: u32,
 }
 
 impl Default for BreakNeed {
     fn default() -> Self {
-        Self { above: BREAKS_ABOVE, busy: 0 }
+        Self { above: BREAKS_ABOVE, after: BREAKS_AFTER, is_there: false, otherwise: 0 }
     }
 }
 
 impl BreakNeed {
     /// The thread used this `share` of a period outside its breaks, and is a real-time one or not.
     fn follow(&mut self, share: f64, realtime: bool) {
-        self.busy = if realtime && share > self.above { self.busy.saturating_add(1) } else { 0 };
+        if !realtime {
+            (self.is_there, self.otherwise) = (false, 0);
+            return;
+        }
+        self.otherwise = if (share > self.above) == self.is_there { 0 } else { self.otherwise + 1 };
+        if self.otherwise == if self.is_there { BREAKS_END_AFTER } else { self.after } {
+            (self.is_there, self.otherwise) = (!self.is_there, 0);
+        }
     }
 
     fn is_there(&self) -> bool {
-        self.busy >= BREAKS_AFTER
+        self.is_there
     }
 }
 
@@ -404,8 +458,46 @@ mod tests {
         assert_eq!(periods_with_breaks(&mut need, 0.89, 0.05, 100, true), 0, "a load below the bound");
         assert!(periods_with_breaks(&mut need, 0.95, 0.05, 10, true) > 0);
         assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 100, "a little less: as before");
-        assert_eq!(periods_with_breaks(&mut need, 0.8, 0.05, 100, true), 1, "much less: no more of them");
+        assert_eq!(
+            periods_with_breaks(&mut need, 0.8, 0.05, 100, true),
+            BREAKS_END_AFTER,
+            "much less: no more of them"
+        );
         assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 0);
+    }
+
+    #[test]
+    fn a_period_in_which_the_thread_was_stopped_ends_no_breaks() {
+        let mut need = BreakNeed::default();
+        assert!(periods_with_breaks(&mut need, 1.0, 0.05, 10, true) > 0);
+        for _ in 0..20 {
+            assert_eq!(periods_with_breaks(&mut need, 0.1, 0.05, 1, true), 1);
+            assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 19, true), 19);
+        }
+    }
+
+    #[test]
+    fn others_have_their_share_however_long_turns_last_and_however_late_sleeps_end() {
+        for (turn_us, late_us) in [(2, 3), (2, 80), (120, 6), (300, 20)] {
+            let (mut now, mut rested_ns) = (Time::ZERO, 0);
+            let mut rest = Rest::from(now);
+            while now < Time::ZERO + Duration::from_secs(1) {
+                now += Duration::from_us(turn_us);
+                if rest.is_due(now) {
+                    let paused_ns = 1000 * (20 + late_us);
+                    rest.took(paused_ns);
+                    rested_ns += paused_ns - CHANGES_NS.unsigned_abs();
+                    now += Duration::from_ns(paused_ns);
+                }
+            }
+            let share = rested_ns as f64 / 1e9;
+            assert!((0.06..0.07).contains(&share), "{share} with turns of {turn_us} us, sleeps {late_us} us too long");
+        }
+        let mut rest = Rest::from(Time::ZERO);
+        assert!(rest.is_due(Time::ZERO + Duration::from_secs(60)));
+        rest.took(50_000_000);
+        assert!(!rest.is_due(Time::ZERO + Duration::from_secs(60)), "a long break pays for what was owed");
+        assert!(rest.is_due(Time::ZERO + Duration::from_secs(60) + Duration::from_ms(2)), "and not for what comes");
     }
 
     #[test]

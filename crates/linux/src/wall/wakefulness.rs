@@ -1,14 +1,20 @@
-//! A thread that keeps the loop's processor from halting while a lab is at work.
+//! Threads on the loop's processor that say to Linux how it stands there.
 //!
-//! A processor with nothing to do halts, and takes its time to come back: some 50 us where it has to leave a deep
-//! idle state, several hundred where a hypervisor has lent it to another guest meanwhile. The loop sleeps between
+//! **Awake.** A processor with nothing to do halts, and takes its time to come back: some 50 us where it has to leave a
+//! deep idle state, several hundred where a hypervisor has lent it to another guest meanwhile. The loop sleeps between
 //! frames for less than that. So while the loop is at work a thread of the class `SCHED_IDLE`, which gives way all the
 //! time, occupies the loop's processor (docs/explanation/fidelity.md has what it brings). In a lab without traffic it
-//! sleeps.
+//! sleeps. It rests, too, while more threads want to run than there are processors. Then none of them would halt; and
+//! Linux takes a processor on which this thread runs for a busy one, and leaves those that wait where they wait: a
+//! browser beside a lab had one of two processors.
 //!
-//! It rests, too, while more threads want to run than there are processors. Then none of them would halt; and Linux
-//! takes a processor on which this thread runs for a busy one, and leaves those that wait where they wait: a browser
-//! beside a lab had one of two processors.
+//! **Occupied.** A loop that needs a whole processor leaves nothing of it to programs but its breaks. Linux does not
+//! see that. A real-time thread counts for nothing where ordinary ones are shared out: a program that the loop wakes by
+//! a frame is put on the loop's own processor if nothing else wants to run there ("the waker is about to sleep"), and
+//! one that waits elsewhere is brought over while a break lasts. It then has a sixteenth of a processor until Linux
+//! balances its load, tens of milliseconds later. So while the loop has no time to sleep an ordinary thread of the
+//! lowest share wants to run there, too, and never rests: the processor never looks free, and programs stay where they
+//! can run.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,39 +29,93 @@ const SPINS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(1);
 /// How long it rests before it looks again.
 const REST: Duration = Duration::from_micros(500);
-/// No processor is to be kept awake.
+/// No processor is to be kept.
 const NONE: i32 = -1;
 /// The thread is to end.
 const END: i32 = -2;
+/// The lowest share of an ordinary thread.
+const LOWEST_NICENESS: libc::c_int = 19;
 
-/// Keeps a processor awake while it is told to. Its thread ends when this is dropped.
+/// What a loop needs of its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing: it sleeps for long.
+    Nothing,
+    /// It sleeps for moments and is to be back in time.
+    Awake,
+    /// It has no time to sleep.
+    All,
+}
+
+/// Keeps the processor of a loop as it needs it. Its threads end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Wakefulness {
-    /// The processor to keep awake, [`NONE`] or [`END`].
-    wanted: Arc<AtomicI32>,
-    /// Missing where the kernel gave no thread, or not the class: then nothing is kept awake.
-    thread: Option<Thread>,
+    awake: Keeper,
+    /// None on a machine with one processor: programs have to go there.
+    occupied: Keeper,
 }
 
 impl Wakefulness {
-    /// A thread that waits to be told; with `wanted` off there is none.
+    /// Threads that wait to be told; with `wanted` off there are none.
     pub(crate) fn new(wanted: bool) -> Self {
-        Self::beside(wanted, Processors::of_this_machine)
+        Self::beside(wanted, Processors::of_this_machine())
     }
 
-    fn beside(wanted: bool, processors: impl FnOnce() -> Processors + Send + 'static) -> Self {
-        let at = Arc::new(AtomicI32::new(NONE));
-        let theirs = Arc::clone(&at);
-        let begin = move || keep_awake(&theirs, &processors());
-        let thread = wanted.then(|| Builder::new().name("awake".into()).spawn(begin).ok());
-        Self { wanted: at, thread: thread.flatten().map(|handle| handle.thread().clone()) }
+    fn beside(wanted: bool, processors: Processors) -> Self {
+        let several = wanted && processors.count > 1;
+        let rest = move || processors.are_too_few();
+        Self {
+            awake: if wanted { Keeper::start("awake", become_idle_class, rest) } else { Keeper::default() },
+            occupied: if several { Keeper::start("occupied", take_lowest_share, || false) } else { Keeper::default() },
+        }
     }
 
-    /// From now on keeps awake the processor of the calling thread, or none.
-    pub(crate) fn keep(&self, awake: bool) {
-        let Some(thread) = &self.thread else { return };
+    /// The processor of which the loop needs all, as it is from moment to moment; below 0 while it needs less.
+    pub(crate) fn occupied(&self) -> Arc<AtomicI32> {
+        Arc::clone(&self.occupied.wanted)
+    }
+
+    /// From now on keeps the processor of the calling thread, as it needs it.
+    pub(crate) fn keep(&self, need: Need) {
         // SAFETY: no pointers are passed. A kernel that does not tell gives -1, which stands for none.
-        let processor = if awake { unsafe { libc::sched_getcpu() } } else { NONE };
+        let here = if need == Need::Nothing { NONE } else { unsafe { libc::sched_getcpu() } };
+        let of = |one: Need| if need == one { here } else { NONE };
+        self.awake.keep(of(Need::Awake));
+        self.occupied.keep(of(Need::All));
+    }
+}
+
+/// A thread that runs on a processor while it is told to.
+#[derive(Debug)]
+struct Keeper {
+    /// The processor, [`NONE`] or [`END`].
+    wanted: Arc<AtomicI32>,
+    /// Missing where the kernel gave no thread, or not the class: then nothing is kept.
+    thread: Option<Thread>,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Self { wanted: Arc::new(AtomicI32::new(NONE)), thread: None }
+    }
+}
+
+impl Keeper {
+    /// A thread of this name, which lowers itself by `lower` and rests while `rests` says so.
+    fn start(name: &str, lower: fn() -> bool, rests: impl Fn() -> bool + Send + 'static) -> Self {
+        let wanted = Arc::new(AtomicI32::new(NONE));
+        let theirs = Arc::clone(&wanted);
+        let begin = move || {
+            if lower() {
+                run(&theirs, &rests);
+            }
+        };
+        let thread = Builder::new().name(name.into()).spawn(begin).ok();
+        Self { wanted, thread: thread.map(|handle| handle.thread().clone()) }
+    }
+
+    fn keep(&self, processor: i32) {
+        let Some(thread) = &self.thread else { return };
         let before = self.wanted.load(Ordering::Relaxed);
         if before != processor {
             self.wanted.store(processor.max(NONE), Ordering::Relaxed);
@@ -66,7 +126,7 @@ impl Wakefulness {
     }
 }
 
-impl Drop for Wakefulness {
+impl Drop for Keeper {
     fn drop(&mut self) {
         self.wanted.store(END, Ordering::Relaxed);
         if let Some(thread) = &self.thread {
@@ -75,10 +135,7 @@ impl Drop for Wakefulness {
     }
 }
 
-fn keep_awake(wanted: &AtomicI32, processors: &Processors) {
-    if !become_idle_class() {
-        return;
-    }
+fn run(wanted: &AtomicI32, rests: &impl Fn() -> bool) {
     let mut at = NONE;
     let mut looked = Instant::now();
     loop {
@@ -91,7 +148,7 @@ fn keep_awake(wanted: &AtomicI32, processors: &Processors) {
                     at = processor;
                 }
                 if looked.elapsed() >= LOOK {
-                    while processors.are_too_few() && wanted.load(Ordering::Relaxed) == processor {
+                    while rests() && wanted.load(Ordering::Relaxed) == processor {
                         std::thread::park_timeout(REST);
                     }
                     looked = Instant::now();
@@ -144,6 +201,12 @@ fn become_idle_class() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0 }
 }
 
+/// Has the calling thread be an ordinary one that has the least share of all.
+fn take_lowest_share() -> bool {
+    // SAFETY: no pointers are passed; 0 means the calling thread. To have less is always granted.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_NICENESS) == 0 }
+}
+
 /// Moves the calling thread to `processor`; where that is refused it stays where it is, and does no good.
 fn move_to(processor: i32) {
     let Ok(processor) = usize::try_from(processor) else { return };
@@ -161,48 +224,66 @@ fn move_to(processor: i32) {
 mod tests {
     use super::*;
 
-    /// CPU time of the threads named "awake" in this process, in the kernel's ticks.
-    fn used() -> u64 {
+    /// CPU time of the threads of this process with this name, in the kernel's ticks.
+    fn used(name: &str) -> u64 {
         let threads = std::fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
         let of = |path: std::path::PathBuf| {
             let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-            let (name, rest) = stat.split_once(')')?;
+            let (named, rest) = stat.split_once(')')?;
             // The state is the first field behind the name; time in user mode and in the kernel are the 12th and 13th.
-            let times = rest.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or(0));
-            name.ends_with("(awake").then(|| times.sum::<u64>())
+            let fields: Vec<&str> = rest.split_whitespace().collect();
+            let times = fields.get(11..13)?.iter().map(|ticks| ticks.parse::<u64>().unwrap_or(0));
+            (named.split_once('(')?.1 == name).then(|| times.sum::<u64>())
         };
         threads.filter_map(|thread| of(thread.path())).sum()
     }
 
+    fn wait_for(limit: Instant, what: &str, mut come: impl FnMut() -> bool) {
+        while !come() {
+            assert!(Instant::now() < limit, "{what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     #[test]
-    fn it_occupies_a_processor_only_while_told_to_and_while_there_are_enough() {
+    fn threads_run_only_while_they_are_needed_and_the_idle_one_while_there_are_processors() {
         let path = std::env::temp_dir().join(format!("twinnet-load-{}", std::process::id()));
         std::fs::write(&path, "1.23 0.80 0.41 3/211 4321\n").unwrap();
         let load = Some(File::open(&path).unwrap());
-        let awake = Wakefulness::beside(true, move || Processors { count: 2, load });
-        assert_eq!(used(), 0);
-        awake.keep(true);
+        let kept = Wakefulness::beside(true, Processors { count: 2, load });
+        let both = || (used("awake"), used("occupied"));
+        assert_eq!(both(), (0, 0));
+        kept.keep(Need::Awake);
         std::thread::sleep(Duration::from_millis(300));
-        assert!(used() < 5, "it occupies a processor that another waits for");
-        std::fs::write(&path, "1.23 0.80 0.41 2/211 4321\n").unwrap();
+        assert!(used("awake") < 5, "it occupies a processor that another waits for");
+        assert_eq!(used("occupied"), 0);
         let limit = Instant::now() + Duration::from_secs(60);
-        while used() < 5 {
-            assert!(Instant::now() < limit, "it did not run");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        awake.keep(false);
+        // One that needs all of its processor has it occupied in any case.
+        kept.keep(Need::All);
+        wait_for(limit, "it did not run", || used("occupied") >= 5);
+        std::fs::write(&path, "1.23 0.80 0.41 2/211 4321\n").unwrap();
+        kept.keep(Need::Awake);
+        wait_for(limit, "it did not run", || used("awake") >= 5);
+        kept.keep(Need::Nothing);
         std::thread::sleep(Duration::from_millis(50));
-        let before = used();
+        let before = both();
         std::thread::sleep(Duration::from_millis(200));
-        assert!(used() <= before + 1, "it goes on though it need not");
+        let after = both();
+        assert!(after.0 <= before.0 + 1 && after.1 <= before.1 + 1, "they go on though they need not");
         std::fs::remove_file(&path).unwrap();
-        let ends = Arc::downgrade(&awake.wanted);
-        drop(awake);
-        while ends.strong_count() > 0 {
-            assert!(Instant::now() < limit, "its thread did not end");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let ends = [&kept.awake, &kept.occupied].map(|keeper| Arc::downgrade(&keeper.wanted));
+        drop(kept);
+        wait_for(limit, "a thread did not end", || ends.iter().all(|end| end.strong_count() == 0));
     }
+
+    #[test]
+    fn on_a_single_processor_programs_have_to_run_where_the_loop_does() {
+        let one = Wakefulness::beside(true, Processors { count: 1, load: None });
+        assert!(one.occupied.thread.is_none() && one.awake.thread.is_some());
+        let none = Wakefulness::beside(false, Processors { count: 2, load: None });
+        assert!(none.occupied.thread.is_none() && none.awake.thread.is_none());
+    }
+
     #[test]
     fn how_many_want_to_run_is_read() {
         assert_eq!(runnable(b"0.00 0.01 0.05 3/211 4321\n"), Some(3));
