@@ -43,7 +43,7 @@ pub const HOP_LIMIT: u16 = 255;
 
 /// The most that one call of [`Fabric::readable`] takes from an interface before it returns to its caller: enough small
 /// frames to be worth a turn, and few enough super-segments to stay in a processor's cache.
-const INTERFACE_BUDGET: Budget = Budget { frames: 12, bytes: 128 * 1024 };
+const INTERFACE_BUDGET: Budget = Budget { frames: 64, bytes: 128 * 1024 };
 
 /// Frames that wait at a switch's port unless another queue is configured.
 pub const DEFAULT_QUEUE_FRAMES: u64 = 1000;

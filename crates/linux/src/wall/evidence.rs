@@ -37,6 +37,8 @@ const LEAST_SHARED_S: f64 = 0.1;
 /// real-time program of 3.5 ms in each 20 ms, has six turns in that time, and waits for 2 ms of it: 0.3 ms each.
 const LATE_TURN_NS: u64 = 200_000;
 
+/// Turns at a processor in a window from which on programs are said to run: a few hundred in a second.
+const AT_WORK_TURNS: u64 = 20;
 /// Share of a window for which a program waits that is moved off the processor of a busy loop.
 const STUCK: f64 = 0.2;
 
@@ -163,6 +165,8 @@ struct Account {
     holds: Holds,
     /// `true` if every look saw all programs.
     all_programs_seen: bool,
+    /// `true` if programs ran in the last window.
+    programs_run: bool,
 }
 
 impl Account {
@@ -188,6 +192,7 @@ impl Account {
             latest: String::new(),
             holds,
             all_programs_seen,
+            programs_run: false,
         }
     }
 
@@ -218,10 +223,11 @@ impl Account {
         let (since, before) = std::mem::replace(&mut self.looked, looked);
         let window_s = (self.looked.0 - since).as_secs_f64();
         let (Some(before), Some(now)) = (&before, &self.looked.1) else { return Vec::new() };
-        let mut stuck = Vec::new();
+        let (mut stuck, mut all_turns) = (Vec::new(), 0);
         let grown = now.iter().map(|(thread, turns)| (*thread, turns.since(before.get(thread))));
         let mut longest: Option<(i32, u64)> = None;
         for (thread, turns) in grown {
+            all_turns += turns.count;
             if turns.waited_ns as f64 / 1e9 > STUCK * window_s {
                 stuck.push(thread);
             }
@@ -237,6 +243,7 @@ impl Account {
                 }
             }
         }
+        self.programs_run = all_turns >= AT_WORK_TURNS;
         let Some((thread, waited_ns)) = longest else { return stuck };
         let window = WorstWindow { waited_s: waited_ns as f64 / 1e9, window_s, program: String::new() };
         if window.share() > self.worst_window.share() {
@@ -292,6 +299,7 @@ pub(crate) struct Evidence {
     at_work: Arc<AtomicBool>,
     /// The processor of which the loop needs all; below 0 while it needs less.
     occupied: Arc<AtomicI32>,
+    programs_run: Arc<AtomicBool>,
 }
 
 impl Evidence {
@@ -299,7 +307,12 @@ impl Evidence {
     /// work, so that the first window of a run that begins now is as short as the others. What waits while the loop
     /// needs all of the `occupied` processor is moved off it.
     pub(crate) fn begin(at_work: Arc<AtomicBool>, occupied: Arc<AtomicI32>) -> Self {
-        Self { account: Arc::new(Mutex::new(Account::begin())), at_work, occupied }
+        Self { account: Arc::new(Mutex::new(Account::begin())), at_work, occupied, programs_run: Arc::default() }
+    }
+
+    /// Returns `true` if programs of hosts have run lately, as far as was seen.
+    pub(crate) fn programs_run(&self) -> bool {
+        self.programs_run.load(Ordering::Relaxed)
     }
 
     /// Looks at what is due; returns how long nothing is.
@@ -319,6 +332,7 @@ impl Evidence {
         } else if let Some(look) = Look::now(own_process()) {
             account.holds.enter(&look, Instant::now());
         }
+        self.programs_run.store(account.programs_run, Ordering::Relaxed);
         let occupied = self.occupied.load(Ordering::Relaxed);
         stuck.into_iter().for_each(|thread| move_off(thread, occupied));
         if account.holds.have_just_begun() {
@@ -487,6 +501,9 @@ mod tests {
         let ns = |part: f64| (account.looked.0.elapsed().as_nanos() as f64 * part) as u64;
         let waited = [(2, ns(0.9), 100), (3, ns(0.1), 100), (4, 0, 1)];
         assert_eq!(account.enter_programs(Some(look(waited))), [2]);
+        assert!(account.programs_run);
+        account.enter_programs(Some(look(waited)));
+        assert!(!account.programs_run, "no turns since");
         assert!(account.enter_programs(None).is_empty());
     }
 

@@ -48,7 +48,7 @@ use twinnet_lab::requests::schedule_described;
 use twinnet_lab::{assemble, Bodies, RunningNetwork};
 
 /// Events handled before the loop looks at the interfaces again.
-const EVENTS_PER_TURN: usize = 16;
+const EVENTS_PER_TURN: usize = 64;
 /// Events handled between the interfaces that it reads.
 const EVENTS_BETWEEN_READS: usize = 8;
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
@@ -516,7 +516,9 @@ impl FabricLoop {
             self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
-            self.wakefulness.keep(self.need());
+            let need = self.need();
+            self.breaks.are_ample(need == Need::All);
+            self.wakefulness.keep(need);
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -642,13 +644,14 @@ impl FabricLoop {
 
     /// Returns what the loop needs of its processor now.
     fn need(&self) -> Need {
-        if self.breaks.are_taken() {
+        // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find its
+        // processor idle. From a break it is to be back in time.
+        let hardly_sleeps = self.hosts.delivery.is_active();
+        if self.breaks.are_taken() && !hardly_sleeps && self.evidence.programs_run() {
             Need::All
-        } else if self.spin.is_at_work() && !self.hosts.delivery.is_active() {
+        } else if self.breaks.are_taken() || (self.spin.is_at_work() && !hardly_sleeps) {
             Need::Awake
         } else {
-            // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find
-            // its processor idle.
             Need::Nothing
         }
     }
