@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn others_have_their_share_however_long_turns_last_and_however_late_sleeps_end() {
         for manner in [SCARCE, AMPLE] {
-            for (turn_us, late_us) in [(2, 3), (2, 80), (120, 6), (200, 20)] {
+            for (turn_us, late_us) in [(2, 3), (2, 60), (120, 6), (200, 20)] {
                 let (mut now, mut rested_ns) = (Time::ZERO, 0);
                 let mut rest = Rest { manner, ..Rest::from(now) };
                 while now < Time::ZERO + Duration::from_secs(1) {
