@@ -113,7 +113,6 @@ pub(crate) struct Breaks {
     /// The time that the breaks of this period took.
     paused_ns: u64,
     need: BreakNeed,
-    /// The end of the last break.
     rest: Rest,
     /// `true` if scheduling is given up where breaks are not enough.
     gives_up: bool,

@@ -11,7 +11,7 @@
 //! **Occupied.** A loop that needs a whole processor leaves nothing of it to programs but its breaks. Linux does not
 //! see that. A real-time thread counts for nothing where ordinary ones are shared out: a program that the loop wakes by
 //! a frame is put on the loop's own processor if nothing else wants to run there ("the waker is about to sleep"), and
-//! one that waits elsewhere is brought over while a break lasts. It then has a sixteenth of a processor until Linux
+//! one that waits elsewhere is brought over while a break lasts. It then has a twentieth of a processor until Linux
 //! balances its load, tens of milliseconds later. So while the loop has no time to sleep an ordinary thread of the
 //! lowest share wants to run there, too, and never rests: the processor never looks free, and programs stay where they
 //! can run.
