@@ -516,9 +516,10 @@ impl FabricLoop {
             self.breaks.look(self.clock.now());
             let wait = if due_left || !self.ready.is_empty() { Duration::ZERO } else { self.idle_time() };
             self.spin.observe(self.clock.now());
-            let need = self.need();
-            self.breaks.are_ample(need == Need::All);
-            self.wakefulness.keep(need);
+            // Where frames are given away a thread of the fabric has each processor.
+            let programs_have_one = !self.hosts.delivery.is_active() && self.evidence.programs_run();
+            self.breaks.are_ample(programs_have_one);
+            self.wakefulness.keep(self.need(programs_have_one));
             let wait = self.watchfulness.sleep(wait);
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
@@ -642,12 +643,12 @@ impl FabricLoop {
         }
     }
 
-    /// Returns what the loop needs of its processor now.
-    fn need(&self) -> Need {
+    /// Returns what the loop needs of its processor now; `programs_have_one`, another, and run there.
+    fn need(&self, programs_have_one: bool) -> Need {
         // A loop with so much to do that frames are given away hardly sleeps: while it does, the agent is to find its
         // processor idle. From a break it is to be back in time.
         let hardly_sleeps = self.hosts.delivery.is_active();
-        if self.breaks.are_taken() && !hardly_sleeps && self.evidence.programs_run() {
+        if self.breaks.are_taken() && programs_have_one {
             Need::All
         } else if self.breaks.are_taken() || (self.spin.is_at_work() && !hardly_sleeps) {
             Need::Awake

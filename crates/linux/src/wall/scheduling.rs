@@ -124,12 +124,6 @@ const BREAKS_PERIOD: Duration = Duration::from_ms(50);
 const BREAKS_ABOVE: f64 = 0.9;
 /// The same for the agent, which shares its processor with the programs of hosts and with the fabric's second thread.
 const AGENT_BREAKS_ABOVE: f64 = 0.6;
-/// Busy periods after which they are taken: before the kernel misses its twentieth of the second.
-const BREAKS_AFTER: u32 = 2;
-/// The same for the agent: if it only spins too much it has stopped that by then.
-const AGENT_BREAKS_AFTER: u32 = 4;
-/// Periods with less to do after which they end. One such period says nothing: the thread may have been stopped.
-const BREAKS_END_AFTER: u32 = 4;
 /// The time of a break in which no other thread runs: that of two changes from one to another.
 const CHANGES_NS: i64 = 6_000;
 
@@ -141,30 +135,34 @@ struct Manner {
     length_ns: i64,
     /// The share of all time that other threads have in breaks, in thousandths.
     permille: i64,
+    /// Busy periods after which they are taken, and periods with less to do after which they end.
+    after: u32,
+    end_after: u32,
 }
 
 /// As little as the kernel needs to see: with the time of the changes a little more than the twentieth that it would
-/// take.
-const SCARCE: Manner = Manner { length_ns: 30_000, permille: 46 };
+/// take. A thread that only spins too much has stopped that before they are taken.
+const SCARCE: Manner = Manner { length_ns: 30_000, permille: 46, after: 4, end_after: 1 };
 /// While an ordinary thread always wants to run on the processor. Linux (since 6.12) then sees to it that such threads
 /// have a twentieth, and if they had less it stops the real-time one, in each second anew, until breaks are more than
-/// enough. Shorter ones leave a line of 1 Gbit/s more for what else holds the thread up.
-const AMPLE: Manner = Manner { length_ns: 20_000, permille: 85 };
+/// enough. Shorter ones leave a line of 1 Gbit/s more for what else holds the thread up. They begin before the kernel
+/// misses its twentieth, and a single period with less to do ends none: the thread may have been stopped.
+const AMPLE: Manner = Manner { length_ns: 20_000, permille: 85, after: 2, end_after: 4 };
 
 impl Breaks {
     /// For the calling thread, from now on.
     pub(crate) fn begin(now: Time) -> Self {
-        Self::when(BREAKS_ABOVE, BREAKS_AFTER, now)
+        Self::above(BREAKS_ABOVE, now)
     }
 
     /// For the agent, which is the calling thread: it takes them earlier, and is an ordinary thread from the time on
     /// at which it has too much to do in spite of them.
     pub(crate) fn of_agent(now: Time) -> Self {
-        Self { gives_up: true, ..Self::when(AGENT_BREAKS_ABOVE, AGENT_BREAKS_AFTER, now) }
+        Self { gives_up: true, ..Self::above(AGENT_BREAKS_ABOVE, now) }
     }
 
-    fn when(above: f64, after: u32, now: Time) -> Self {
-        let need = BreakNeed { above, after, ..BreakNeed::default() };
+    fn above(above: f64, now: Time) -> Self {
+        let need = BreakNeed { above, ..BreakNeed::default() };
         Self { since: now, used_ns: thread_cpu_ns(), paused_ns: 0, need, rest: Rest::from(now), gives_up: false }
     }
 
@@ -185,7 +183,7 @@ impl Breaks {
         if elapsed >= BREAKS_PERIOD {
             let used_ns = thread_cpu_ns();
             let share = share_outside_breaks(used_ns.saturating_sub(self.used_ns), elapsed.as_ns(), self.paused_ns);
-            self.need.follow(share, is_realtime());
+            self.need.follow(share, is_realtime(), self.rest.manner);
             if self.gives_up && self.need.is_there() && share > BREAKS_ABOVE {
                 give_up_realtime();
             }
@@ -248,8 +246,6 @@ fn share_outside_breaks(used_ns: u64, elapsed_ns: u64, paused_ns: u64) -> f64 {
 struct BreakNeed {
     /// The share of its processor above which a period is busy.
     above: f64,
-    /// Busy periods in a row after which it needs them.
-    after: u32,
     is_there: bool,
     /// Periods in a row that say the opposite.
     otherwise: u32,
@@ -257,19 +253,19 @@ struct BreakNeed {
 
 impl Default for BreakNeed {
     fn default() -> Self {
-        Self { above: BREAKS_ABOVE, after: BREAKS_AFTER, is_there: false, otherwise: 0 }
+        Self { above: BREAKS_ABOVE, is_there: false, otherwise: 0 }
     }
 }
 
 impl BreakNeed {
     /// The thread used this `share` of a period outside its breaks, and is a real-time one or not.
-    fn follow(&mut self, share: f64, realtime: bool) {
+    fn follow(&mut self, share: f64, realtime: bool, manner: Manner) {
         if !realtime {
             (self.is_there, self.otherwise) = (false, 0);
             return;
         }
         self.otherwise = if (share > self.above) == self.is_there { 0 } else { self.otherwise + 1 };
-        if self.otherwise == if self.is_there { BREAKS_END_AFTER } else { self.after } {
+        if self.otherwise >= if self.is_there { manner.end_after } else { manner.after } {
             (self.is_there, self.otherwise) = (!self.is_there, 0);
         }
     }
@@ -444,9 +440,13 @@ mod tests {
         .unwrap();
     }
 
-    /// In how many of `periods` a real-time thread with a `load` of its processor needs breaks, which then take a
-    /// `pause` of each period.
-    fn periods_with_breaks(need: &mut BreakNeed, load: f64, pause: f64, periods: u32, realtime: bool) -> u32 {
+    /// In how many of `periods` a real-time thread with a `load` of its processor needs breaks of this manner, which
+    /// then take a `pause` of each period.
+    fn periods_with_breaks(need: &mut BreakNeed, manner: Manner, load: f64, pause: f64, periods: u32) -> u32 {
+        follow(need, manner, load, pause, periods, true)
+    }
+
+    fn follow(need: &mut BreakNeed, manner: Manner, load: f64, pause: f64, periods: u32, realtime: bool) -> u32 {
         let ns = |share: f64| (share * BREAKS_PERIOD.as_ns() as f64) as u64;
         let mut with_breaks = 0;
         for _ in 0..periods {
@@ -454,43 +454,51 @@ mod tests {
             with_breaks += u32::from(need.is_there());
             // Work that a break holds up is done after it, as far as there is time.
             let used = load.min(1.0 - paused);
-            need.follow(share_outside_breaks(ns(used), BREAKS_PERIOD.as_ns(), ns(paused)), realtime);
+            need.follow(share_outside_breaks(ns(used), BREAKS_PERIOD.as_ns(), ns(paused)), realtime, manner);
         }
         with_breaks
     }
 
     #[test]
     fn breaks_of_a_thread_with_too_much_to_do_go_on_though_they_lower_its_share() {
-        for load in [0.95, 1.0, 1.5] {
-            for pause in [0.05, 0.12] {
-                let with_breaks = periods_with_breaks(&mut BreakNeed::default(), load, pause, 100, true);
-                assert_eq!(with_breaks, 100 - BREAKS_AFTER, "load {load}, breaks of {pause}");
+        for manner in [SCARCE, AMPLE] {
+            for load in [0.95, 1.0, 1.5] {
+                for pause in [0.05, 0.12] {
+                    let with_breaks = periods_with_breaks(&mut BreakNeed::default(), manner, load, pause, 100);
+                    assert_eq!(with_breaks, 100 - manner.after, "load {load}, breaks of {pause}");
+                }
             }
         }
     }
 
     #[test]
     fn breaks_end_when_the_load_does_and_do_not_flutter_near_the_bound() {
-        let mut need = BreakNeed::default();
-        assert_eq!(periods_with_breaks(&mut need, 0.89, 0.05, 100, true), 0, "a load below the bound");
-        assert!(periods_with_breaks(&mut need, 0.95, 0.05, 10, true) > 0);
-        assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 100, "a little less: as before");
-        assert_eq!(
-            periods_with_breaks(&mut need, 0.8, 0.05, 100, true),
-            BREAKS_END_AFTER,
-            "much less: no more of them"
-        );
-        assert_eq!(periods_with_breaks(&mut need, 0.88, 0.05, 100, true), 0);
+        for manner in [SCARCE, AMPLE] {
+            let mut need = BreakNeed::default();
+            let mut with_breaks = |load, periods| periods_with_breaks(&mut need, manner, load, 0.05, periods);
+            assert_eq!(with_breaks(0.89, 100), 0, "a load below the bound");
+            assert!(with_breaks(0.95, 10) > 0);
+            assert_eq!(with_breaks(0.88, 100), 100, "a little less: as before");
+            assert_eq!(with_breaks(0.8, 100), manner.end_after, "much less: no more of them");
+            assert_eq!(with_breaks(0.88, 100), 0);
+        }
     }
 
     #[test]
-    fn a_period_in_which_the_thread_was_stopped_ends_no_breaks() {
+    fn beside_programs_a_period_in_which_the_thread_was_stopped_ends_no_breaks() {
         let mut need = BreakNeed::default();
-        assert!(periods_with_breaks(&mut need, 1.0, 0.05, 10, true) > 0);
+        assert!(periods_with_breaks(&mut need, AMPLE, 1.0, 0.05, 10) > 0);
         for _ in 0..20 {
-            assert_eq!(periods_with_breaks(&mut need, 0.1, 0.05, 1, true), 1);
-            assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 19, true), 19);
+            assert_eq!(periods_with_breaks(&mut need, AMPLE, 0.1, 0.05, 1), 1);
+            assert_eq!(periods_with_breaks(&mut need, AMPLE, 1.0, 0.05, 19), 19);
         }
+    }
+
+    #[test]
+    fn breaks_begin_at_once_when_programs_come_to_a_thread_that_was_busy_long_enough_for_them() {
+        let mut need = BreakNeed::default();
+        assert_eq!(periods_with_breaks(&mut need, SCARCE, 1.0, 0.05, 3), 0);
+        assert_eq!(periods_with_breaks(&mut need, AMPLE, 1.0, 0.05, 10), 9);
     }
 
     #[test]
@@ -526,7 +534,7 @@ mod tests {
             become_realtime();
             let granted = is_realtime();
             let mut breaks = Breaks::of_agent(clock.now());
-            assert_eq!(periods_with_breaks(&mut breaks.need, 0.7, 0.05, 100, granted), if granted { 96 } else { 0 });
+            assert_eq!(follow(&mut breaks.need, SCARCE, 0.7, 0.05, 100, granted), if granted { 96 } else { 0 });
             let end = clock.now() + Duration::from_ms(600);
             while clock.now() < end && (!granted || is_realtime()) {
                 breaks.look(clock.now());
@@ -540,8 +548,8 @@ mod tests {
     #[test]
     fn an_ordinary_thread_takes_no_breaks_and_one_that_gives_up_its_scheduling_ends_them() {
         let mut need = BreakNeed::default();
-        assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 100, false), 0);
-        assert!(periods_with_breaks(&mut need, 1.0, 0.05, 10, true) > 0);
-        assert_eq!(periods_with_breaks(&mut need, 1.0, 0.05, 100, false), 1);
+        assert_eq!(follow(&mut need, SCARCE, 1.0, 0.05, 100, false), 0);
+        assert!(periods_with_breaks(&mut need, SCARCE, 1.0, 0.05, 10) > 0);
+        assert_eq!(follow(&mut need, SCARCE, 1.0, 0.05, 100, false), 1);
     }
 }
