@@ -39,6 +39,9 @@ const LATE_TURN_NS: u64 = 200_000;
 
 /// Turns at a processor in a window from which on programs are said to run: a few hundred in a second.
 const AT_WORK_TURNS: u64 = 20;
+/// Share of a window for which they are said to run, too, or to want to: one that sends as much as there is room for
+/// has few turns, and long ones.
+const AT_WORK_SHARE: f64 = 0.05;
 /// Share of a window for which a program waits that is moved off the processor of a busy loop.
 const STUCK: f64 = 0.2;
 
@@ -223,11 +226,12 @@ impl Account {
         let (since, before) = std::mem::replace(&mut self.looked, looked);
         let window_s = (self.looked.0 - since).as_secs_f64();
         let (Some(before), Some(now)) = (&before, &self.looked.1) else { return Vec::new() };
-        let (mut stuck, mut all_turns) = (Vec::new(), 0);
+        let (mut stuck, mut all_turns, mut wanted_ns) = (Vec::new(), 0, 0);
         let grown = now.iter().map(|(thread, turns)| (*thread, turns.since(before.get(thread))));
         let mut longest: Option<(i32, u64)> = None;
         for (thread, turns) in grown {
             all_turns += turns.count;
+            wanted_ns += turns.ran_ns + turns.waited_ns;
             if turns.waited_ns as f64 / 1e9 > STUCK * window_s {
                 stuck.push(thread);
             }
@@ -243,7 +247,7 @@ impl Account {
                 }
             }
         }
-        self.programs_run = all_turns >= AT_WORK_TURNS;
+        self.programs_run = all_turns >= AT_WORK_TURNS || wanted_ns as f64 / 1e9 > AT_WORK_SHARE * window_s;
         let Some((thread, waited_ns)) = longest else { return stuck };
         let window = WorstWindow { waited_s: waited_ns as f64 / 1e9, window_s, program: String::new() };
         if window.share() > self.worst_window.share() {
@@ -363,7 +367,7 @@ fn waited_by_threads(name: &'static str) -> Option<f64> {
 }
 
 /// The process's own identifier: 1 in a lab's namespace, but not where a test runs it.
-fn own_process() -> i32 {
+pub(super) fn own_process() -> i32 {
     i32::try_from(std::process::id()).unwrap_or(1)
 }
 
@@ -432,7 +436,7 @@ mod tests {
     use super::*;
 
     fn turns_of(waited_ns: u64, count: u64) -> Turns {
-        Turns { waited_ns, count, limited: false }
+        Turns { ran_ns: 0, waited_ns, count, limited: false }
     }
 
     fn look<const N: usize>(threads: [(i32, u64, u64); N]) -> Look {
@@ -499,11 +503,14 @@ mod tests {
         account.enter_programs(Some(look([(2, 0, 0), (3, 0, 0)])));
         std::thread::sleep(WINDOW);
         let ns = |part: f64| (account.looked.0.elapsed().as_nanos() as f64 * part) as u64;
-        let waited = [(2, ns(0.9), 100), (3, ns(0.1), 100), (4, 0, 1)];
+        let mut waited = [(2, ns(0.9), 1), (3, ns(0.1), 1), (4, 0, 1)];
         assert_eq!(account.enter_programs(Some(look(waited))), [2]);
-        assert!(account.programs_run);
+        assert!(account.programs_run, "they wanted to, most of the time");
         account.enter_programs(Some(look(waited)));
         assert!(!account.programs_run, "no turns since");
+        waited[2].2 += AT_WORK_TURNS;
+        account.enter_programs(Some(look(waited)));
+        assert!(account.programs_run, "they had many turns");
         assert!(account.enter_programs(None).is_empty());
     }
 

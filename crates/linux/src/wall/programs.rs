@@ -19,9 +19,10 @@ const VERSION_1: &str = "/sys/fs/cgroup/freezer";
 /// Beginning of the name of a group in which the lab's owner limits processors or memory, before its number.
 const OWN_GROUP: &str = "twinnet-";
 
-/// For how long a thread has waited for a processor so far, and how often it had one.
+/// For how long a thread has had a processor and waited for one so far, and how often it had one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns {
+    pub(super) ran_ns: u64,
     pub(super) waited_ns: u64,
     pub(super) count: u64,
     /// `true` if the lab itself limits its processor time: that it waits then is wanted.
@@ -33,6 +34,7 @@ impl Turns {
     pub(super) fn since(&self, before: Option<&Self>) -> Self {
         let before = before.copied().unwrap_or_default();
         Self {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
             count: self.count.saturating_sub(before.count),
             limited: self.limited,
@@ -136,11 +138,22 @@ pub(super) fn name_of(thread: i32) -> String {
     read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
-/// The second and third number of a `schedstat` (Documentation/scheduler/sched-stats.rst).
+/// What a look would find in [`Look::turns`], in a third of its time. Nothing is limited.
+pub(super) fn turns_of_programs(own: i32) -> HashMap<i32, Turns> {
+    let threads = numbers("/proc").filter(|process| *process != own).flat_map(|process| {
+        numbers(&format!("/proc/{process}/task")).map(move |thread| (process, thread)).collect::<Vec<_>>()
+    });
+    let told = threads
+        .take(MOST_THREADS)
+        .filter_map(|(process, thread)| Some((thread, turns(&format!("/proc/{process}/task/{thread}/schedstat"))?)));
+    told.collect()
+}
+
+/// The three numbers of a `schedstat` (Documentation/scheduler/sched-stats.rst).
 pub(super) fn turns(path: &str) -> Option<Turns> {
     let told = read_to_string(path).ok()?;
-    let mut numbers = told.split_whitespace().skip(1).map_while(|number| number.parse().ok());
-    Some(Turns { waited_ns: numbers.next()?, count: numbers.next()?, limited: false })
+    let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
+    Some(Turns { ran_ns: numbers.next()?, waited_ns: numbers.next()?, count: numbers.next()?, limited: false })
 }
 
 fn numbers(folder: &str) -> impl Iterator<Item = i32> {

@@ -26,15 +26,17 @@ use crate::wall::capture::Capture;
 use crate::wall::clock::LabClock;
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::wall::delivery::{write_joined, Delivery};
-use crate::wall::evidence::Evidence;
+use crate::wall::evidence::{own_process, Evidence};
 use crate::wall::fidelity::{steal_s, FidelityRecord};
 use crate::wall::inelastic::Inelastic;
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
+use crate::wall::moving_off::{move_off_waiters, Onset};
 use crate::wall::parts::crossing::Crossings;
 use crate::wall::parts::record::PartRecord;
 use crate::wall::parts::routing::first_number;
 use crate::wall::pauses::Watchfulness;
+use crate::wall::programs::turns_of_programs;
 use crate::wall::requests;
 use crate::wall::scheduling::{become_realtime, Breaks, THREAD_NAME};
 use crate::wall::shown::Shown;
@@ -372,6 +374,7 @@ pub(crate) struct FabricLoop {
     watchfulness: Watchfulness,
     options: RealtimeOptions,
     spin: SpinControl,
+    onset: Onset,
     /// Long lines on the longest way.
     pub(crate) long_lines: usize,
     breaks: Breaks,
@@ -479,6 +482,7 @@ impl FabricLoop {
             watchfulness,
             options,
             spin: SpinControl::new(least_catch_up),
+            onset: Onset::default(),
             breaks: Breaks::begin(clock.now()),
             long_lines,
             wakefulness,
@@ -496,6 +500,8 @@ impl FabricLoop {
         // SAFETY: sets an attribute of the calling thread; it cannot fail for this option.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
         self.hosts.record = FidelityRecord::begin(self.clock.now());
+        // SAFETY: takes no pointers and cannot fail.
+        let own_thread = unsafe { libc::gettid() };
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EPOLL_EVENTS];
         loop {
             let begin = self.clock.now();
@@ -532,6 +538,9 @@ impl FabricLoop {
             let now = self.clock.now();
             if count == 0 && wait > Duration::ZERO {
                 self.spin.slept(now - asleep_until);
+            }
+            if self.onset.woke(now, self.hosts.passed) && self.options.realtime {
+                self.aside.run(move || move_off_waiters(own_thread, || turns_of_programs(own_process())));
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
             self.hosts.record.pauses.observe(stood_still, now);
