@@ -18,13 +18,13 @@ from bench.__main__ import PARTS
 from bench.figure import Figure, shown
 from bench.record import PartRecord, read
 
-__all__ = ["FASTER", "PAGE", "RECORD", "faster", "filled", "goals", "missed", "table"]
+__all__ = ["PAGE", "RECORD", "SLOWER", "filled", "goals", "missed", "slower", "table"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 PAGE = _ROOT / "docs" / "explanation" / "performance.md"
 RECORD = Path(__file__).resolve().parent / "records" / "performance.json"
-FASTER = RECORD.with_name("faster-machine.json")
-"""Some parts as a faster machine measured them, at another commit."""
+SLOWER = RECORD.with_name("slower-machine.json")
+"""Some parts as a slower machine measured them, at another commit."""
 _BLOCK = re.compile(r"(<!-- record: (?P<name>[a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MOST_LISTED_PEERS = 4
 """With more peers each has a column of its own."""
@@ -37,7 +37,7 @@ def filled(page: str, parts: Mapping[str, PartRecord]) -> str:
         "goals": lambda: goals(parts),
         "conditions": lambda: conditions(parts),
         "missed": lambda: missed(parts),
-        "faster": lambda: faster(parts, read(FASTER)),
+        "slower": lambda: slower(parts, read(SLOWER)),
         **{name: lambda name=name: _part(name, parts.get(name)) for name in PARTS},
     }
 
@@ -82,9 +82,9 @@ def _machine(machine: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in kept.items())
 
 
-def faster(parts: Mapping[str, PartRecord], other: Mapping[str, PartRecord]) -> str:
+def slower(parts: Mapping[str, PartRecord], other: Mapping[str, PartRecord]) -> str:
     """Return the figures of the record beside those of another machine, each with its peers."""
-    lines = ["| part | figure | above | peers | faster machine | peers | n |", "|---|---|---|---|---|---|---|"]
+    lines = ["| part | figure | above | peers | slower machine | peers | n |", "|---|---|---|---|---|---|---|"]
     for name, part in other.items():
         above = {figure.name: figure for figure in parts[name].figures} if name in parts else {}
         for there in part.figures:
@@ -95,7 +95,7 @@ def faster(parts: Mapping[str, PartRecord], other: Mapping[str, PartRecord]) -> 
             count = f"{len(here.ours)}, {len(there.ours)}"
             lines.append(f"| {' | '.join([f'`{name}`', _name(there), *cells, count])} |")
     begun = "; ".join(f"`{name}` {part.begin}, commit {part.commit}" for name, part in other.items())
-    return "\n".join([*lines, "", f"- The faster machine: {begun}.", ""])
+    return "\n".join([*lines, "", f"- The slower machine: {begun}.", ""])
 
 
 def _peers(figure: Figure) -> str:

@@ -75,17 +75,19 @@ def _figure(part: PartRecord, name: str) -> Figure:
 
 
 def _bursts(parts: Mapping[str, PartRecord]) -> str:
-    """What a receiving host sees of the promise of a line."""
+    """What a receiving host sees of the promise of a line: the worst of both kinds of source."""
     part = parts["line_rate"]
     seen: list[str] = []
+    count = 0
     for rate, text in ((100, "100 Mbit/s"), (1000, "1 Gbit/s")):
         figure = _figure(part, f"{rate} Mbit/s: fullest 10 ms beyond rate + 1 frame")
-        seen.append(f"{shown(figure.value)} frames at {text}")
-    count = len(_figure(part, "1000 Mbit/s: fullest 10 ms beyond rate + 1 frame").ours)
+        runs = [*figure.ours, *figure.peers["ours, sender held back"]]
+        seen.append(f"{shown(max(runs))} frames at {text}")
+        count = len(runs)
     return (
-        f"the fullest 10 ms of an overdriven line held {' and '.join(seen)} beyond the rate and"
-        f" one frame (the worst of n = {count} runs by `python -m bench line_rate`, {part.begin[:10]}, commit"
-        f" {part.commit})"
+        f"the fullest 10 ms of a full line held {' and '.join(seen)} beyond the rate and one frame (the worst of"
+        f" n = {count} runs, in half of which the source sent twice the rate and in half its own line held it back, by"
+        f" `python -m bench line_rate`, {part.begin[:10]}, commit {part.commit})"
     )
 
 

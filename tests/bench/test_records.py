@@ -13,7 +13,7 @@ import pytest
 from bench import __main__ as command
 from bench import abw, load, performance_page, record
 from bench.figure import Figure
-from bench.performance_page import faster, filled, goals, missed, table
+from bench.performance_page import filled, goals, missed, slower, table
 from bench.record import PartRecord
 
 FIGURES = [
@@ -83,10 +83,10 @@ def test_a_goal_of_several_rows_counts_once_and_its_worst_row_is_named() -> None
     assert "| `load` | none judged | | |" in goals({"load": part([Figure("stated", "s", [1.0])])})
 
 
-def test_a_faster_machine_stands_beside_the_record_with_its_peers() -> None:
+def test_a_slower_machine_stands_beside_the_record_with_its_peers() -> None:
     here = [Figure("speed", "Gbit/s", [5.0, 6.0], {"peer": [2.0]}), Figure("gone", "us", [1.0])]
     there = [Figure("speed", "Gbit/s", [3.0], {"peer": [1.0], "absent": []}), Figure("new", "us", [1.0])]
-    rows = faster({"load": part(here)}, {"load": part(there), "idle": part(there)}).splitlines()[2:]
+    rows = slower({"load": part(here)}, {"load": part(there), "idle": part(there)}).splitlines()[2:]
     assert rows[0] == "| `load` | speed, Gbit/s | 5.50 (5.00 to 6.00) | peer 2.00 | 3.00 | peer 1.00 | 2, 1 |"
     assert rows[1] == ""
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 from twinnet.errors import NotAvailable
 from twinnet.study import fitting
-from twinnet.study.capacity import Capacity
+from twinnet.study.capacity import LASTING, Capacity
 from twinnet.study.fitting import fitting_size, largest_fitting, trial_by
 from twinnet.study.plan import PlannedRun, plan_study
 from twinnet.study.resolution import Study, load_study
 from twinnet.study.runner import Progress
 from twinnet.study.store import Measured
 from twinnet.yaml_source import SourceError
+
+CARRYING_60_000 = Capacity(round(60_000 / LASTING), round(70_000 / LASTING), {}, datetime.now(UTC))
 
 STUDY = """
 study: sizes
@@ -74,7 +76,7 @@ def test_runs_side_by_side_need_so_many_times_as_much(path: str) -> None:
 
 
 def test_what_was_chosen_is_told_with_what_it_scales(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "capacity_here", lambda _: Capacity(60_000, 70_000, {}, datetime.now(UTC)))
+    monkeypatch.setattr(fitting, "capacity_here", lambda _: CARRYING_60_000)
     told: list[str] = []
     chosen = fitting_size(path, load_study(path), {}, 1, told.append)
     assert chosen.changes == {"rate": "100 Mbit"}
@@ -94,7 +96,7 @@ def test_what_was_chosen_is_told_with_what_it_scales(path: str, monkeypatch: pyt
 def test_a_size_that_fits_is_tried_and_left_for_a_smaller_one_where_its_run_is_not_valid(
     path: str, monkeypatch: pytest.MonkeyPatch, verdicts: list[str], chosen: str, said: str
 ) -> None:
-    monkeypatch.setattr(fitting, "capacity_here", lambda _: Capacity(60_000, 70_000, {}, datetime.now(UTC)))
+    monkeypatch.setattr(fitting, "capacity_here", lambda _: CARRYING_60_000)
     told: list[str] = []
     waiting = list(verdicts)
     found = fitting_size(path, load_study(path), {}, 1, told.append, lambda _: waiting.pop(0))
@@ -111,7 +113,7 @@ def test_a_trial_that_fails_says_so() -> None:
 
 
 def test_settings_hold_at_every_size(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "capacity_here", lambda _: Capacity(60_000, 70_000, {}, datetime.now(UTC)))
+    monkeypatch.setattr(fitting, "capacity_here", lambda _: CARRYING_60_000)
     settings = {"repetitions": "1"}
     assert fitting_size(path, load_study(path, settings), settings, 1, lambda _: None).specification.repetitions == 1
 

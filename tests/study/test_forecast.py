@@ -14,7 +14,7 @@ from twinnet.report.tables import runs_frame
 from twinnet.results.fidelity import FidelityRecord
 from twinnet.study import capacity as capacity_module
 from twinnet.study.analysis import Analysis
-from twinnet.study.capacity import Capacity, greatest, keep, kept_capacity, kept_in, kept_up, this_machine
+from twinnet.study.capacity import LASTING, Capacity, greatest, keep, kept_capacity, kept_in, kept_up, this_machine
 from twinnet.study.forecast import TCP_WEIGHT, Forecast, forecast_here, forecast_runs, needed_frames, weight
 from twinnet.study.plan import plan_study
 from twinnet.study.resolution import load_study
@@ -92,7 +92,17 @@ def test_each_switch_after_the_first_adds_a_fifth_of_a_frame():
 def test_tcp_fills_its_bottleneck_and_is_acknowledged_every_second_segment():
     bulk = traffic("tcp", ["a"], duration="10 s")
     segments = 10e6 / (1538 * 8)
-    assert needed(row("100 Mbit", "10 Mbit"), bulk) == pytest.approx(TCP_WEIGHT * segments * 2 * 1.5)
+    # Its super-segments are of 1 ms on its own line, and are taken at once.
+    taken = weight(100e6 * 1e-3 / (1538 * 8))
+    assert needed(row("100 Mbit", "10 Mbit"), bulk) == pytest.approx(TCP_WEIGHT * segments * (taken + 1 + 2 / 2))
+
+
+def test_tcp_over_a_fast_line_is_handed_over_in_parts_each_of_which_is_acknowledged_once():
+    bulk = traffic("tcp", ["a"], duration="10 s")
+    segments = 1e9 / (1538 * 8)
+    part = 100e-6 * segments
+    ends = weight(32) + weight(part) + 2 / part
+    assert needed(row("1 Gbit", "1 Gbit"), bulk) == pytest.approx(TCP_WEIGHT * segments * ends)
 
 
 def test_tcp_on_lines_without_a_rate_takes_what_the_machine_has_left():
@@ -102,12 +112,14 @@ def test_tcp_on_lines_without_a_rate_takes_what_the_machine_has_left():
 def test_http_flows_from_the_server_to_its_client():
     # Only the client's own line is slow: 1 Mbit/s of segments goes there.
     fetch = traffic("http", ["a"], bytes="1 MB")
-    assert needed(row("1 Mbit", "100 Mbit"), fetch) == pytest.approx(TCP_WEIGHT * 1e6 / (1538 * 8) * 3)
+    taken = weight(100e6 * 1e-3 / (1538 * 8))
+    assert needed(row("1 Mbit", "100 Mbit"), fetch) == pytest.approx(TCP_WEIGHT * 1e6 / (1538 * 8) * (taken + 2))
 
 
 def test_video_asks_for_its_highest_rate():
     watch = traffic("video", ["a"], ladder=["100 kbit", "1158400 bit"], duration="10 s")
-    assert needed(row("100 Mbit", "100 Mbit"), watch) == pytest.approx(TCP_WEIGHT * 100 * 3)
+    taken = weight(100e6 * 1e-3 / (1538 * 8))
+    assert needed(row("100 Mbit", "100 Mbit"), watch) == pytest.approx(TCP_WEIGHT * 100 * (taken + 2))
 
 
 def test_a_ping_goes_there_and_back():
@@ -298,7 +310,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def carrying(frames: int, measured: datetime = NOON, **machine: object) -> Capacity:
-    return Capacity(frames, 2 * frames, {**this_machine(), **machine}, measured)
+    """A machine that carries `frames` for seconds."""
+    moment = round(frames / LASTING)
+    return Capacity(moment, 2 * moment, {**this_machine(), **machine}, measured)
 
 
 def test_the_figure_is_kept_for_a_week_and_for_this_machine(cache: Path):
@@ -413,15 +427,15 @@ def test_the_doctor_tells_what_the_machine_carries(
     from twinnet import _core
 
     monkeypatch.setattr(_core, "doctor", lambda: json.dumps([]))
-    monkeypatch.setattr(capacity_module, "measure_capacity", lambda: carrying(40_000, datetime.now(UTC)))
+    monkeypatch.setattr(capacity_module, "measure_capacity", lambda: Capacity(80_000, 160_000, this_machine(), datetime.now(UTC)))
     assert command_line(["doctor"]) == 0
     told = capsys.readouterr().out
-    assert "NO  frames a second: 40,000 in and out" in told
+    assert "NO  frames a second: 36,000 in and out" in told
     assert "remedy: " in told
     assert command_line(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[-1]["frames_per_second"] == {
-        "any": 40_000,
-        "64_bytes": 40_000,
-        "1470_bytes": 80_000,
+        "any": 36_000,
+        "64_bytes": 80_000,
+        "1470_bytes": 160_000,
     }
     assert kept_capacity() is not None

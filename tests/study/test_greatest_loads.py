@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from twinnet.cli.doctor_command import carried_finding
-from twinnet.study.capacity import Capacity, this_machine
+from twinnet.study.capacity import LASTING, Capacity, this_machine
 from twinnet.study.greatest_loads import KINDS, greatest_loads, loads_in_words
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -24,5 +24,15 @@ def test_a_kind_of_which_not_one_is_carried_is_told_as_none():
 
 def test_the_doctor_names_them():
     finding = carried_finding(Capacity(240_000, 180_000, this_machine(), NOON), "")
-    assert loads_in_words(180_000) in finding["follows"]
-    assert finding["greatest_loads"] == {load.kind.several: load.count for load in greatest_loads(180_000)}
+    lasting = round(LASTING * 180_000)
+    assert loads_in_words(lasting) in finding["follows"]
+    assert finding["greatest_loads"] == {load.kind.several: load.count for load in greatest_loads(lasting)}
+
+
+def test_on_the_machine_that_the_weights_were_measured_on_they_are_what_was_valid_there():
+    """Where all of three runs of 3 s were valid with 50 lines, 5 flows, and 1 flow of 1 Gbit/s, and not with 60 lines,
+    7 flows and 2 flows of 1 Gbit/s (2026-11-30)."""
+    named = {load.kind.several: load.count for load in greatest_loads(Capacity(292_500, 292_500, {}, NOON).frames_per_second)}
+    assert 40 <= named["links of 10 Mbit/s at twice their rate"] < 60
+    assert 3 <= named["TCP flows of 100 Mbit/s"] <= 5
+    assert named["TCP flows of 1 Gbit/s"] == named["links of 1 Gbit/s at twice their rate"] == 1

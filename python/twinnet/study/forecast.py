@@ -41,6 +41,10 @@ TCP_WEIGHT = 1.5
 """A frame of TCP costs more than one of UDP: the receiving host's TCP works within the hand-over. A full segment at 100
 Mbit/s with its acknowledgement takes the fabric's thread about 18 us where each is handed over alone
 (docs/explanation/performance.md), 6 us for each frame in or out; of datagrams each takes 3 to 6 us."""
+SUPER_SEGMENT_S = 1e-3
+"""The time on the sender's line of the super-segments in which the fabric takes TCP's frames (TSO)."""
+PART_S = 100e-6
+"""That of the parts in which it hands them over (docs/explanation/time-and-trains.md)."""
 TOGETHER_S = 40e-6
 """Frames of one line that are due within this time are handled at once: it is the least that a line catches up with."""
 NEXT_WEIGHT = 0.2
@@ -220,10 +224,20 @@ def _cost(ways: Ways, share: Share) -> float:
     if offer.kind == "echo":
         return 2 * there
     if offer.kind == "stream":
-        # RFC 9293, 3.8.6.3: an acknowledgement for at least every second full segment.
-        back = weight(together / 2) * (sender + receiver + between) * handed / 2
-        return TCP_WEIGHT * (there + back)
+        first_bps = ways.rates_bps.get(way.lines[0], slowest_bps)
+        segment = _at_once(SUPER_SEGMENT_S * first_bps / share.frame_bits)
+        part = _at_once(PART_S * slowest_bps / share.frame_bits)
+        out = weight(segment) * sender * taken + weight(part) * (receiver + between) * handed
+        # RFC 9293, 3.8.6.3: an acknowledgement for at least every second full segment; Linux sends one for all that
+        # it has joined.
+        back = (sender + receiver + between) * handed / max(2.0, part)
+        return TCP_WEIGHT * (out + back)
     return there
+
+
+def _at_once(frames: float) -> float:
+    """Return how many of `frames` that come together are handled at once."""
+    return min(MOST_TOGETHER, max(1.0, frames))
 
 
 def weight(together: float) -> float:

@@ -23,10 +23,11 @@ const INTERVAL: Duration = Duration::from_ms(1);
 const BUSY: u64 = 5;
 /// A loop that was busy within this time has not become busy now.
 const ANEW_AFTER: Duration = Duration::from_ms(20);
-/// The least time from one look at who waits to the next, and the time after which a busy loop has them looked at
-/// again.
+/// The least time from one look at who waits to the next, and the time after which it is looked again while the loop
+/// stays busy: twice as long each time, for it is unlikely that somebody has come to wait meanwhile.
 const LEAST_APART: Duration = Duration::from_ms(50);
-const MOST_APART: Duration = Duration::from_ms(250);
+const AGAIN_AFTER: Duration = Duration::from_ms(250);
+const MOST_AGAIN: u32 = 4;
 /// For how many intervals it is looked at most, and the share of one for which a program waits that is moved off.
 const LOOKS: u32 = 5;
 const UNTIL_NEXT: time::Duration = time::Duration::from_millis(2);
@@ -42,6 +43,8 @@ pub(super) struct Onset {
     frames: u64,
     busy: Option<Time>,
     looked: Option<Time>,
+    /// How often it was looked since it became busy, at most [`MOST_AGAIN`].
+    again: u32,
 }
 
 impl Onset {
@@ -58,9 +61,10 @@ impl Onset {
         }
         let apart = |since: Option<Time>, least: Duration| since.is_none_or(|since| now.since(since) >= least);
         let begins = apart(self.busy.replace(now), ANEW_AFTER) && apart(self.looked, LEAST_APART);
-        let look = begins || apart(self.looked, MOST_APART);
+        let look = begins || apart(self.looked, Duration::from_ps(AGAIN_AFTER.as_ps() << self.again));
         if look {
             self.looked = Some(now);
+            self.again = if begins { 0 } else { MOST_AGAIN.min(self.again + 1) };
         }
         look
     }
@@ -135,11 +139,11 @@ mod tests {
     #[test]
     fn it_is_looked_who_waits_when_traffic_begins_and_now_and_then_while_it_lasts() {
         assert!(looks(|_| BUSY - 1).is_empty(), "a few frames keep nobody waiting");
-        assert_eq!(looks(|now| if now < 300 { 0 } else { 80 }), [300, 550, 800]);
+        assert_eq!(looks(|now| if now < 300 { 0 } else { 80 }), [300, 550]);
         // After pauses of 60 ms it begins anew.
         assert_eq!(looks(|now| if now % 100 < 40 { 8 } else { 0 }), [1, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
         // Gaps of a few milliseconds are no new beginning.
-        assert_eq!(looks(|now| if now % 10 < 5 { 8 } else { 0 }), [1, 251, 501, 751]);
+        assert_eq!(looks(|now| if now % 10 < 5 { 8 } else { 0 }), [1, 251, 751]);
     }
 
     #[test]
