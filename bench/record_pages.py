@@ -82,7 +82,7 @@ def _bursts(parts: Mapping[str, PartRecord]) -> str:
     for rate, text in ((100, "100 Mbit/s"), (1000, "1 Gbit/s")):
         figure = _figure(part, f"{rate} Mbit/s: fullest 10 ms beyond rate + 1 frame")
         runs = [*figure.ours, *figure.peers["ours, sender held back"]]
-        seen.append(f"{shown(max(runs))} frames at {text}")
+        seen.append(f"{f'{shown(max(runs))} frames' if max(runs) > 0 else 'no frame'} at {text}")
         count = len(runs)
     return (
         f"the fullest 10 ms of a full line held {' and '.join(seen)} beyond the rate and one frame (the worst of"

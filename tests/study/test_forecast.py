@@ -427,7 +427,9 @@ def test_the_doctor_tells_what_the_machine_carries(
     from twinnet import _core
 
     monkeypatch.setattr(_core, "doctor", lambda: json.dumps([]))
-    monkeypatch.setattr(capacity_module, "measure_capacity", lambda: Capacity(80_000, 160_000, this_machine(), datetime.now(UTC)))
+    monkeypatch.setattr(
+        capacity_module, "measure_capacity", lambda: Capacity(80_000, 160_000, this_machine(), datetime.now(UTC))
+    )
     assert command_line(["doctor"]) == 0
     told = capsys.readouterr().out
     assert "NO  frames a second: 36,000 in and out" in told

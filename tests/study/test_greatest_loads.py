@@ -32,7 +32,9 @@ def test_the_doctor_names_them():
 def test_on_the_machine_that_the_weights_were_measured_on_they_are_what_was_valid_there():
     """Where all of three runs of 3 s were valid with 50 lines, 5 flows, and 1 flow of 1 Gbit/s, and not with 60 lines,
     7 flows and 2 flows of 1 Gbit/s (2026-11-30)."""
-    named = {load.kind.several: load.count for load in greatest_loads(Capacity(292_500, 292_500, {}, NOON).frames_per_second)}
+    named = {
+        load.kind.several: load.count for load in greatest_loads(Capacity(292_500, 292_500, {}, NOON).frames_per_second)
+    }
     assert 40 <= named["links of 10 Mbit/s at twice their rate"] < 60
     assert 3 <= named["TCP flows of 100 Mbit/s"] <= 5
     assert named["TCP flows of 1 Gbit/s"] == named["links of 1 Gbit/s at twice their rate"] == 1
