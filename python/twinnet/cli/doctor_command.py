@@ -78,8 +78,8 @@ def carried_finding(capacity: Capacity, trouble: str) -> dict[str, Any]:
     finding: dict[str, Any] = {
         "ability": _CARRIED,
         "ok": not low,
-        "found": f"{carried:,} in and out, of any size, for seconds (for a moment: {capacity.small_frames_per_second:,} of 64 "
-        f"bytes, {capacity.large_frames_per_second:,} of 1470 bytes); {kept}",
+        "found": f"{carried:,} in and out, of any size, for seconds (for a moment "
+        f"{capacity.small_frames_per_second:,} of 64 bytes, {capacity.large_frames_per_second:,} of 1470); {kept}",
         "follows": f"the machine carries, {loads_in_words(carried)}; `twinnet run` says before a study which runs need "
         "more",
         "greatest_loads": {load.kind.several: load.count for load in greatest_loads(carried)},
