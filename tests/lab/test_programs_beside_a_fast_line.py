@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from statistics import median
 
 import pytest
 import twinnet as tn
@@ -21,8 +22,8 @@ FRAME_BYTES = 1470 + 42 + 24
 """A datagram of iperf 2 with its headers and the framing."""
 INTERVAL_MS = 10
 MOST_LOST = 0.05
-"""Of twenty such seconds on two processors the worst lost 3.4 %, the median 0.4 %. Where a sender stays behind the
-fabric, a tenth of a second loses 62 %, and a fabric that Linux stops loses 5 % of each second."""
+"""The median of three such seconds. Of twenty on two processors the worst lost 3.4 %, the median 0.4 %. Where a sender
+stays behind the fabric, a tenth of a second loses 62 %, and a fabric that Linux stops loses 5 % of each second."""
 
 
 def lost_in_the_first_second(net: tn.Network, port: str) -> float:
@@ -46,11 +47,11 @@ def test_a_source_at_twice_the_rate_leaves_the_line_its_rate() -> None:
     switch = net.switch("s1")
     net.link(net.host("h1"), switch)
     net.link(switch, net.host("h2"), rate="1 Gbit")
-    assert lost_in_the_first_second(net, "s1-eth2") < MOST_LOST
+    assert median(lost_in_the_first_second(net, "s1-eth2") for _ in range(3)) < MOST_LOST
 
 
 @pytest.mark.judged(processors=1.8)
 def test_a_source_that_its_own_line_holds_back_fills_it() -> None:
     net = tn.Network()
     net.link(net.host("h1"), net.host("h2"), rate="1 Gbit")
-    assert lost_in_the_first_second(net, "h1-eth0") < MOST_LOST
+    assert median(lost_in_the_first_second(net, "h1-eth0") for _ in range(3)) < MOST_LOST
