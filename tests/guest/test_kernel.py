@@ -99,6 +99,8 @@ def test_show_tells_version_place_and_abilities(
             "random numbers that begin anew when the hosts are built",
         ),
         ("7.3.4", {}, PARAMETERS.replace("ttsyscall=", ""), "a cost of system calls"),
+        ("7.3.4", {}, PARAMETERS.replace("Most readings", ""), "clock readings without system calls"),
+        ("7.3.4", {}, PARAMETERS.replace("Turns are", ""), "turns by shared memory"),
         ("7.3.4", {}, PARAMETERS.replace("is changed", ""), "a hostfs that only reads"),
         ("7.3.4", {"CONFIG_DEVMEM": "y"}, PARAMETERS, "CONFIG_DEVMEM=n"),
     ],

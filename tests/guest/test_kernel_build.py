@@ -69,6 +69,8 @@ def test_an_archive_becomes_the_kernel_that_is_chosen(tmp_path: Path, capsys: py
         "applying 0007-tell-who-has-the-processor.patch",
         "applying 0010-nothing-of-how-the-disk-was-filled.patch",
         "applying 0011-answers-for-the-processor.patch",
+        "applying 0012-clock-readings-without-system-calls.patch",
+        "applying 0013-turns-by-shared-memory.patch",
     ]
     assert steps[-2] == "configuring" and steps[-1].startswith("compiling: 1 of about 1000 files, ")
     kernel = needed()

@@ -14,7 +14,8 @@ __all__ = ["PARAMETERS", "configuration", "elf_of_script", "fake_kernel", "fake_
 
 PARAMETERS = (
     "rngseed=<number>\n    Draws ...\n    RNDCLEARPOOL ...\n    RDRAND ...\n\n"
-    "ttcost=<nanoseconds>\n\nttsyscall=<nanoseconds>\n\n"
+    "time-travel=ext:[ID:]/path/to/socket\n    Turns are taken by shared memory ...\n\n"
+    "ttcost=<nanoseconds>\n    Most readings are no system calls.\n\nttsyscall=<nanoseconds>\n\n"
     "hostfs=<root dir>\n    Nothing of the host is changed: ...\n"
 )
 RECIPE = patches()[0].parents[1]

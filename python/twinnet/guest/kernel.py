@@ -67,6 +67,8 @@ _NEEDED_PARAMETERS = {
     "    RNDCLEARPOOL": "random numbers that begin anew when the hosts are built",
     "    RDRAND": "answers for the processor (RDRAND, RDTSC)",
     "ttcost=": "a cost of clock readings",
+    "    Most readings are no system calls": "clock readings without system calls",
+    "    Turns are taken by shared memory": "turns by shared memory",
     "ttsyscall=": "a cost of system calls",
     "    Nothing of the host is changed": "a hostfs that only reads",
 }

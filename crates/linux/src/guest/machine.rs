@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{epoll, PollFd, PollFlags, Timespec};
+use rustix::event::{epoll, Timespec};
 use twinnet_lab::guest::{interfaces, Ended, Guest, News, ProgramOrder, Stream, Turn};
 use twinnet_lab::network::NetworkSpec;
 use twinnet_packet::{Frame, MacAddress};
 use twinnet_units::Time;
 
-use super::calendar::{self, Calendar};
+use super::calendar::{self, Calendar, Given};
 use super::channel::{frames, FromGuest, Incoming, Message, ToGuest};
 use super::kernel::{self, GuestSettings, Kernel, Used};
 use super::placement::Placement;
@@ -22,6 +22,7 @@ use crate::service::{ErrorName, LabError};
 
 /// The time of one wait, after which the caller may look up.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// As above, between two looks at whether the caller was interrupted while the guest boots.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// The longest that the guest runs by itself, in nanoseconds of virtual time: so that one that never waits is seen. It
@@ -39,8 +40,6 @@ const EACH_PAGE: Duration = Duration::from_millis(1);
 const TIMES_OVER: u64 = 4;
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 4096;
-/// The processor time in which the guest has taken in what reaches it: no program runs meanwhile.
-const TAKES_IN: Duration = Duration::from_secs(60);
 /// The processor time that is left to each program that runs, all of which may compute at one moment of virtual time:
 /// interpreters that start together, for example.
 const EACH_COMPUTES: Duration = Duration::from_millis(500);
@@ -66,14 +65,14 @@ pub struct Machine {
     ports: Vec<Port>,
     /// Cards that have something to tell.
     stirred: BTreeSet<usize>,
-    /// Those that have more to tell when the guest has run.
-    late: BTreeSet<usize>,
     epoll: OwnedFd,
+    /// There may be messages at sockets.
+    messages: bool,
     /// The guest's time at the lab's time zero, in nanoseconds.
     base: u64,
     waiting: bool,
-    /// The card whose kick is not answered.
-    kicked: Option<usize>,
+    /// It has kicked a card, and stands still.
+    kicked: bool,
     /// While the guest has the turn: from when on it has to ask. While it waits: its time is not beyond this. (It tells
     /// its time only when it sends something.)
     limit: u64,
@@ -96,6 +95,14 @@ pub struct Machine {
     failure: Option<LabError>,
     placement: Placement,
     kernel: Kernel,
+}
+
+/// What comes of the guest.
+enum Next {
+    /// The turn.
+    Turn(Given),
+    /// A message, at the socket with this tag.
+    Message(u64),
 }
 
 /// What was heard of the guest.
@@ -141,11 +148,11 @@ impl Machine {
             calendar: None,
             ports: Vec::with_capacity(cards.len()),
             stirred: BTreeSet::new(),
-            late: BTreeSet::new(),
             epoll,
+            messages: false,
             base: 0,
             waiting: false,
-            kicked: None,
+            kicked: false,
             limit: 1,
             since: (Instant::now(), 0),
             patience: Duration::try_from_secs_f64(settings.patience_s).unwrap_or(Duration::MAX),
@@ -187,7 +194,7 @@ impl Machine {
                 Heard::Sends(card) => {
                     // What interfaces send while they are set up is no part of the lab.
                     while self.pulled(card).is_some() {}
-                    self.go_on(card)?;
+                    self.calendar()?.give();
                 }
                 Heard::Other => {}
                 Heard::Nothing => self.check_patience()?,
@@ -222,8 +229,8 @@ impl Machine {
         self.goes_on(at);
         self.limit = until.min(at + LONGEST_RUN_NS);
         let limit = self.limit;
-        let ran = self.calendar()?.run(at, limit);
-        ran.map_err(|error| self.broke(&error))
+        self.calendar()?.run(at, limit);
+        Ok(())
     }
 
     /// The guest, which has the turn, is to ask from `until` on.
@@ -233,16 +240,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Answers the kick of a card.
-    fn go_on(&mut self, card: usize) -> Result<(), LabError> {
-        let answered = self.ports[card].answer();
-        answered.map_err(|error| self.broke(&error))
-    }
-
     /// Waits a moment for the guest to say something.
     fn hear(&mut self, cards: &mut VecDeque<(MacAddress, u16)>, settings: &GuestSettings) -> Result<Heard, LabError> {
-        let tag = match self.next_tag()? {
-            Some(NEW_CALENDAR_TAG) => {
+        let said = match self.next()? {
+            Some(Next::Message(NEW_CALENDAR_TAG)) => {
                 let begins = settings.begins_s.saturating_mul(1_000_000_000).saturating_sub(BEGINS_NS);
                 let accepted = self.kernel.calendar.accept().and_then(|(socket, _)| {
                     let calendar = Calendar::new(socket.into(), begins)?;
@@ -252,7 +253,7 @@ impl Machine {
                 self.calendar = Some(accepted.map_err(|error| self.broke(&error))?);
                 return Ok(Heard::Other);
             }
-            Some(NEW_CARD_TAG) => {
+            Some(Next::Message(NEW_CARD_TAG)) => {
                 let (mac, mtu) = cards.pop_front().ok_or_else(|| self.fail("it has too many cards"))?;
                 let number = self.ports.len() as u64;
                 let accepted = self.kernel.cards.accept().and_then(|(socket, _)| {
@@ -264,54 +265,78 @@ impl Machine {
                 self.ports.push(port);
                 return Ok(Heard::Other);
             }
-            tag => tag,
+            said => said,
         };
-        self.heard(tag)
+        self.heard(said)
     }
 
-    fn next_tag(&mut self) -> Result<Option<u64>, LabError> {
-        let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 1];
-        match epoll::wait(&self.epoll, &mut events, Some(&LOOK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(None),
-            Ok(_) => Ok(Some(events[0].data.u64())),
-            Err(error) => Err(self.broke(&error.into())),
+    /// Waits a moment for the guest to give its turn away, or for a message of it; `None` if nothing comes.
+    fn next(&mut self) -> Result<Option<Next>, LabError> {
+        let mut in_vain = false;
+        loop {
+            let sharing = self.calendar.as_ref().filter(|calendar| calendar.has_started());
+            if let (Some(calendar), false) = (sharing, self.messages) {
+                match calendar.turn(&LOOK) {
+                    Ok(Some(Given::Says)) => {}
+                    Ok(Some(given)) => return Ok(Some(Next::Turn(given))),
+                    Ok(None) => in_vain = true,
+                    Err(error) => return Err(self.broke(&error)),
+                }
+                self.messages = true;
+            }
+            let wait = if self.messages { &NO_WAIT } else { &LOOK };
+            let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+            let mut events = [none; 1];
+            match epoll::wait(&self.epoll, &mut events, Some(wait)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(Some(Next::Message(events[0].data.u64()))),
+                Err(error) => return Err(self.broke(&error.into())),
+            }
+            if !std::mem::take(&mut self.messages) || in_vain {
+                return Ok(None);
+            }
         }
     }
 
-    fn heard(&mut self, tag: Option<u64>) -> Result<Heard, LabError> {
-        match tag {
+    fn heard(&mut self, next: Option<Next>) -> Result<Heard, LabError> {
+        match next {
             None => Ok(Heard::Nothing),
-            Some(CALENDAR_TAG) => {
+            Some(Next::Turn(Given::Waits)) => {
+                self.waiting = true;
+                let request = self.calendar()?.request();
+                self.limit = request.map_or(self.limit, |request| request.min(self.limit));
+                Ok(Heard::Waits)
+            }
+            Some(Next::Turn(Given::Kicks { card: CHANNEL, queue: port::TRANSMIT })) => {
+                self.listen()?;
+                // The lab's owner is to be told at this moment, and not at a later one.
+                let now = self.calendar()?.now();
+                self.hold_back(now + 1)?;
+                self.calendar()?.give();
+                Ok(Heard::Other)
+            }
+            Some(Next::Turn(Given::Kicks { card, queue: port::TRANSMIT })) if card < self.ports.len() => {
+                Ok(Heard::Sends(card))
+            }
+            Some(Next::Turn(_)) => {
+                self.calendar()?.give();
+                Ok(Heard::Other)
+            }
+            Some(Next::Message(CALENDAR_TAG)) => {
                 let said = self.calendar()?.hear();
                 match said.map_err(|error| self.broke(&error))? {
-                    calendar::Said::Waits => {
-                        self.waiting = true;
-                        let request = self.calendar()?.request();
-                        self.limit = request.map_or(self.limit, |request| request.min(self.limit));
-                        Ok(Heard::Waits)
-                    }
                     calendar::Said::Answered => Ok(Heard::Other),
                     calendar::Said::Gone => Err(self.fail("")),
                 }
             }
-            Some(card) if (card as usize) < self.ports.len() => {
-                let card = card as usize;
-                let said = self.ports[card].hear();
+            Some(Next::Message(card)) if (card as usize) < self.ports.len() => {
+                let said = self.ports[card as usize].hear();
                 match said.map_err(|error| self.broke(&error))? {
-                    port::Said::Sends if card == CHANNEL => {
-                        self.listen()?;
-                        // The lab's owner is to be told at this moment, and not at a later one.
-                        let now = self.calendar()?.now();
-                        self.hold_back(now + 1)?;
-                        self.go_on(CHANNEL)?;
-                        Ok(Heard::Other)
-                    }
-                    port::Said::Sends => Ok(Heard::Sends(card)),
                     port::Said::Answered => Ok(Heard::Other),
                     port::Said::Gone => Err(self.fail("")),
                 }
             }
-            Some(_) => Err(self.fail("")),
+            Some(Next::Message(_)) => Err(self.fail("")),
         }
     }
 
@@ -383,67 +408,22 @@ impl Machine {
         Ok(())
     }
 
-    /// Tells the guest, which waits, at `now` of what was done.
+    /// Tells the guest, which waits, at `now` of what was done: it is to run at once, and hears of it then.
     fn tell(&mut self, now: u64) -> Result<(), LabError> {
         let Some(calendar) = &self.calendar else { return Ok(()) };
         calendar.set(now);
         self.silence.ends();
-        self.stirred.append(&mut self.late);
         for card in std::mem::take(&mut self.stirred) {
-            let port = &mut self.ports[card];
-            match port.tell() {
-                Ok(false) => {}
-                Ok(true) => {
-                    if port.has_more_to_tell() {
-                        self.late.insert(card);
-                    }
-                    self.await_told(card)?;
-                }
+            let calls = match self.ports[card].calls() {
+                Ok(calls) => calls,
                 Err(error) => return Err(self.broke(&error)),
+            };
+            if let (true, Some(calendar)) = (calls != 0, &self.calendar) {
+                calendar.call(card, calls);
+                calendar.ask(now);
             }
         }
         Ok(())
-    }
-
-    /// Waits until the guest has taken in what was told at `card`.
-    fn await_told(&mut self, card: usize) -> Result<(), LabError> {
-        let mut began = None;
-        loop {
-            let (Some(calls), Some(calendar)) = (self.ports[card].calls(), &self.calendar) else { return Ok(()) };
-            let mut watched = [PollFd::new(calls, PollFlags::IN), PollFd::new(calendar.socket(), PollFlags::IN)];
-            let heard = match rustix::event::poll(&mut watched, Some(&LOOK)) {
-                Err(rustix::io::Errno::INTR) => Ok(0),
-                heard => heard,
-            };
-            let [told, said] = watched.map(|one| !one.revents().is_empty());
-            match heard {
-                Err(error) => return Err(self.broke(&error.into())),
-                Ok(0) => {
-                    let now = self.kernel.used().processor;
-                    let computes = now.saturating_sub(*began.get_or_insert(now));
-                    if computes >= TAKES_IN || self.silence.is_over(now) {
-                        let awaited = match card.checked_sub(1).and_then(|index| self.interfaces.get(index)) {
-                            Some(name) => format!("the lab waits for it to take in what has reached {name}"),
-                            None => "the lab waits for it to take in an order about a program".to_owned(),
-                        };
-                        return Err(self.stands(&awaited, (computes >= TAKES_IN).then_some(computes)));
-                    }
-                }
-                Ok(_) => {}
-            }
-            if said {
-                let gone = calendar.hear().map(|said| said == calendar::Said::Gone);
-                match gone {
-                    Ok(false) => {}
-                    Ok(true) => return Err(self.fail("")),
-                    Err(error) => return Err(self.broke(&error)),
-                }
-            }
-            if told {
-                let told = self.ports[card].told();
-                return told.map_err(|error| self.broke(&error));
-            }
-        }
     }
 
     /// The guest's time goes on.
@@ -592,27 +572,27 @@ impl Guest for Machine {
             self.run(at, until)?;
         } else {
             self.hold_back(until)?;
-            if let Some(card) = self.kicked.take() {
-                self.go_on(card)?;
+            if std::mem::take(&mut self.kicked) {
+                self.calendar()?.give();
             }
         }
         loop {
-            let tag = self.next_tag()?;
-            match self.heard(tag)? {
+            let next = self.next()?;
+            match self.heard(next)? {
                 Heard::Nothing => {
                     self.check_patience()?;
                     return Ok(Turn::Goes);
                 }
                 Heard::Other => {}
                 Heard::Sends(card) => {
-                    self.kicked = Some(card);
+                    self.kicked = true;
                     let now = self.calendar()?.now();
                     if now > self.since.1 {
                         self.goes_on(now);
                     }
                     return Ok(Turn::Sends { port: card - 1, at: self.lab_time(now) });
                 }
-                Heard::Waits if self.to_guest.is_empty() && self.late.is_empty() => return Ok(Turn::Waits),
+                Heard::Waits if self.to_guest.is_empty() => return Ok(Turn::Waits),
                 Heard::Waits => {
                     self.hand_over().map_err(|error| self.broke(&error))?;
                     self.tell(self.limit)?;

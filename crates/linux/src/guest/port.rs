@@ -1,6 +1,6 @@
 //! A virtual network card of a guest, by the vhost-user protocol: the guest's kernel is its driver, and we are the
-//! device. Kicks and interrupts travel as messages (`VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS`), so that who sends
-//! one waits until the other has taken it: nothing depends on real time.
+//! device. Messages set the card up; kicks and interrupts travel with the turn ([`super::calendar`]), so that nothing
+//! depends on real time.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -24,12 +24,7 @@ mod request {
     pub const GET_QUEUE_NUM: u32 = 17;
     pub const SET_BACKEND_REQ_FD: u32 = 21;
     pub const GET_CONFIG: u32 = 24;
-    pub const VRING_KICK: u32 = 35;
 }
-
-/// Requests of the device.
-const CONFIG_CHANGED: u32 = 2;
-const VRING_CALL: u32 = 4;
 
 /// Flags of a message: version 1 of the protocol, a reply, a reply is wanted.
 const VERSION: u32 = 1;
@@ -55,13 +50,14 @@ const LONGEST_FRAME: usize = 65_536 + 256 + HEADER_BYTES;
 
 /// The queues of a card.
 const RECEIVE: usize = 0;
-const TRANSMIT: usize = 1;
+/// As above.
+pub const TRANSMIT: usize = 1;
+/// The bit of a card's configuration beside those of its queues.
+const CONFIGURATION: u32 = 1 << 2;
 
 /// What the driver said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The transmit queue has something: the guest stands still until [`Port::answer`].
-    Sends,
     /// Something that was answered at once.
     Answered,
     /// It is gone.
@@ -71,8 +67,8 @@ pub enum Said {
 /// One card.
 pub struct Port {
     socket: OwnedFd,
-    /// The way of our own requests, once the driver has given it.
-    calls: Option<OwnedFd>,
+    /// The way of our own requests, once the driver has given it: it is open, and not used.
+    requests: Option<OwnedFd>,
     memory: Option<Memory>,
     rings: [Ring; 2],
     mac: MacAddress,
@@ -83,8 +79,6 @@ pub struct Port {
     /// The guest is to be told of its queues, and of its link.
     to_tell: [bool; 2],
     changed: bool,
-    /// The kick that is not answered yet.
-    unanswered: Option<u32>,
 }
 
 impl Port {
@@ -92,7 +86,7 @@ impl Port {
     pub fn new(socket: OwnedFd, mac: MacAddress, mtu: u16) -> Self {
         Self {
             socket,
-            calls: None,
+            requests: None,
             memory: None,
             rings: [Ring::default(), Ring::default()],
             mac,
@@ -101,7 +95,6 @@ impl Port {
             leaving: None,
             to_tell: [false; 2],
             changed: false,
-            unanswered: None,
         }
     }
 
@@ -110,7 +103,7 @@ impl Port {
         &self.socket
     }
 
-    /// Takes one message of the driver, and answers it unless the guest sends something.
+    /// Takes one message of the driver, and answers it.
     ///
     /// # Errors
     /// The error of the kernel, or a message that breaks the protocol.
@@ -141,10 +134,6 @@ impl Port {
         }
         let payload = &payload[..length];
         let wants_reply = flags & WANTS_REPLY != 0;
-        if kind == request::VRING_KICK && word(payload, 0) as usize == TRANSMIT {
-            self.unanswered = wants_reply.then_some(kind);
-            return Ok(Said::Sends);
-        }
         match self.configured(kind, payload, descriptor)? {
             Some(answer) => self.reply(kind, &answer)?,
             None if wants_reply => self.reply(kind, &0_u64.to_ne_bytes())?,
@@ -183,7 +172,7 @@ impl Port {
                     self.rings[RECEIVE].notify(memory, false)?;
                 }
             }
-            request::SET_BACKEND_REQ_FD => self.calls = descriptor,
+            request::SET_BACKEND_REQ_FD => self.requests = descriptor,
             _ => {}
         }
         Ok(None)
@@ -202,17 +191,6 @@ impl Port {
         bytes[8] = 1;
         bytes[10..].copy_from_slice(&self.mtu.to_le_bytes());
         bytes
-    }
-
-    /// Answers the kick: the guest goes on.
-    ///
-    /// # Errors
-    /// The error of the kernel.
-    pub fn answer(&mut self) -> io::Result<()> {
-        match self.unanswered.take() {
-            Some(kind) => self.reply(kind, &0_u64.to_ne_bytes()),
-            None => Ok(()),
-        }
     }
 
     fn reply(&self, kind: u32, payload: &[u8]) -> io::Result<()> {
@@ -302,64 +280,20 @@ impl Port {
         }
     }
 
-    /// Tells the guest, which waits, of what was done since it last ran: returns `true` if it has to be waited for
-    /// until it has taken that, by [`Port::told`].
+    /// What the guest is to be told of what was done since it last ran: a bit for each queue, and one for the
+    /// configuration.
     ///
     /// # Errors
-    /// The error of the kernel, or what the guest did wrong.
-    pub fn tell(&mut self) -> io::Result<bool> {
-        let (Some(memory), Some(calls)) = (&self.memory, &self.calls) else { return Ok(false) };
-        let mut packet: Vec<u8> = Vec::new();
-        let mut add = |kind, payload: &[u8]| {
-            // Only the last one is answered.
-            if let Some(flags) = packet.len().checked_sub(MESSAGE_HEADER_BYTES + 8).map(|last| last + 4) {
-                packet[flags] = VERSION as u8;
-            }
-            packet.extend_from_slice(&message(kind, VERSION | WANTS_REPLY, payload));
-        };
+    /// What the guest did wrong.
+    pub fn calls(&mut self) -> io::Result<u32> {
+        let (Some(memory), Some(_)) = (&self.memory, &self.requests) else { return Ok(0) };
+        let mut calls = if std::mem::take(&mut self.changed) { CONFIGURATION } else { 0 };
         for (index, to_tell) in self.to_tell.iter_mut().enumerate() {
             if std::mem::take(to_tell) && self.rings[index].wants_to_know(memory)? {
-                add(VRING_CALL, &(index as u64).to_ne_bytes());
+                calls |= 1 << index;
             }
         }
-        if packet.is_empty() {
-            if !std::mem::take(&mut self.changed) {
-                return Ok(false);
-            }
-            packet = message(CONFIG_CHANGED, VERSION | WANTS_REPLY, &0_u64.to_ne_bytes());
-        }
-        send(calls, &packet)?;
-        Ok(true)
-    }
-
-    /// The guest is to be told of its link once it has run: its driver looks at that only at an interrupt that no queue
-    /// has a part in.
-    pub fn has_more_to_tell(&self) -> bool {
-        self.changed
-    }
-
-    /// The way of our own requests, on which the guest answers them.
-    pub fn calls(&self) -> Option<&OwnedFd> {
-        self.calls.as_ref()
-    }
-
-    /// Takes the guest's answer to [`Port::tell`].
-    ///
-    /// # Errors
-    /// The error of the kernel.
-    pub fn told(&self) -> io::Result<()> {
-        let Some(calls) = &self.calls else { return Ok(()) };
-        let mut answer = [0; MESSAGE_HEADER_BYTES + 8];
-        let mut read = 0;
-        while read < answer.len() {
-            match rustix::io::read(calls, &mut answer[read..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(length) => read += length,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        Ok(calls)
     }
 }
 
