@@ -66,7 +66,7 @@ pub struct Machine {
     /// Cards that have something to tell.
     stirred: BTreeSet<usize>,
     epoll: OwnedFd,
-    /// There may be messages at sockets.
+    /// There may be messages at sockets, which are to be looked at before the turn.
     messages: bool,
     /// The guest's time at the lab's time zero, in nanoseconds.
     base: u64,
@@ -441,7 +441,8 @@ impl Machine {
         }
         let now = self.kernel.used();
         if self.silence.is_over(now.processor) {
-            return Err(self.stands("it has the turn", None));
+            let error = self.silence.error();
+            return Err(self.ends_with(error));
         }
         let before = *self.used.get_or_insert(now);
         let programs = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
@@ -495,12 +496,6 @@ impl Machine {
             file.as_bytes().starts_with(name.as_bytes()) && (file.len() == name.len() || name.len() == 15)
         });
         started.cloned().unwrap_or_else(|| format!("{host}: {name}"))
-    }
-
-    /// The guest does nothing, or takes nothing in: `awaited` is what it has to.
-    fn stands(&mut self, awaited: &str, computed: Option<Duration>) -> LabError {
-        let error = self.silence.error(awaited, computed);
-        self.ends_with(error)
     }
 
     /// The guest cannot be used any more: all that follows gets this answer.

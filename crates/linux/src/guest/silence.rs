@@ -34,27 +34,15 @@ impl Silence {
         }
     }
 
-    /// What it is when it is over, where the guest had to do what is `awaited`; or when it has `computed` for too long
-    /// without having done it.
-    pub fn error(&self, awaited: &str, computed: Option<Duration>) -> LabError {
-        let (message, remedy) = match computed {
-            None => (
-                format!(
-                    "the guest's kernel has stood still for {} s of real time: {awaited}, and it neither computes nor \
-                     answers",
-                    self.patience.as_secs()
-                ),
-                "it was stopped (kill -CONT lets it go on), or waits for a file system of the machine, such as one of \
-                 the network: keep what programs read on a disk of this machine",
-            ),
-            Some(computed) => (
-                format!(
-                    "the guest's kernel has computed for {} s of a processor: {awaited}, and it does not answer",
-                    computed.as_secs()
-                ),
-                "this is a fault of the kernel: tell its makers how the lab came to it",
-            ),
-        };
+    /// What it is when it is over.
+    pub fn error(&self) -> LabError {
+        let message = format!(
+            "the guest's kernel has stood still for {} s of real time: it has the turn, and it neither computes nor \
+             answers",
+            self.patience.as_secs()
+        );
+        let remedy = "it was stopped (kill -CONT lets it go on), or waits for a file system of the machine, such as \
+                      one of the network: keep what programs read on a disk of this machine";
         LabError::new(ErrorName::GuestStands, message, remedy)
     }
 }
