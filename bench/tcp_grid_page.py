@@ -37,9 +37,9 @@ was wrong, and not the model. Runs of an earlier commit stand in the table of ev
 again.
 
 **What a call of the kernel takes.** When these runs were made, a reading of the guest's clock took 5 us, and a system
-call took nothing. Since commit 9d2308ff they take 0.26 and 0.2 us. So a run of today has another trace hash than the
-table tells for it, and its goodput may differ; which cells it would move was not measured. To get a row's own hash, use
-the commit that it names.
+call took nothing. Since commit 9d2308ff they take 0.26 and 0.2 us, and since 19fe9d30 a reading is mostly no system
+call. So a run of today has another trace hash than the table tells for it, and its goodput may differ; which cells it
+would move was not measured. To get a row's own hash, use the commit that it names.
 
 **Windows that loss keeps small.** Traces side by side showed three more things that the model had wrong. Linux's
 receive buffer grows for what came behind a gap (`tcp_data_queue_ofo`); while the window opens, each segment behind a
