@@ -205,8 +205,8 @@ impl Calendar {
         self.started.get()
     }
 
-    /// Waits until the guest gives us the turn, for one `look`; `None` if it does not. The guest keeps still then, until
-    /// [`run`](Self::run) or [`give`](Self::give).
+    /// Waits until the guest gives us the turn, for one `look`; `None` if it does not. The guest keeps still then,
+    /// until [`run`](Self::run) or [`give`](Self::give).
     ///
     /// # Errors
     /// The error of the kernel.
