@@ -113,7 +113,10 @@ def test_programs_that_start_more_and_more_of_themselves_end_with_the_lab() -> N
     with two_hosts().simulate(hosts="programs") as lab:
         with pytest.raises((LabError, TimeoutError)) as told:
             lab["h1"].run(["sh", "-c", "b() { b | b & wait; }; b"], timeout="100 s")
-        assert isinstance(told.value, TimeoutError) or told.value.name in ("ProgramSpins", "GuestEnded")
+        if isinstance(told.value, LabError):
+            # They compute for too long, or fill the memory first; then the kernel may end the host's first process.
+            full = "memory" in f"{told.value} {told.value.remedy}"
+            assert told.value.name == "ProgramSpins" or (told.value.name in ("GuestEnded", "HostEnded") and full)
     assert set(children(os.getpid())) == before
 
 

@@ -51,6 +51,8 @@ const FRAMES_AT_ONCE: usize = 32;
 const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: give the \
     guest more (memory, --memory; guest: in study files), run less at once, and keep large files out of it (what \
     programs write stays in that memory)\n";
+/// What to do where the guest's memory is full.
+const MORE_MEMORY: &str = "give the guest more memory (memory, --memory; guest: in study files), or run less in it";
 /// The number of the channel's card; the hosts' interfaces follow.
 const CHANNEL: usize = 0;
 /// What is waited for beside the cards, which have their numbers.
@@ -92,6 +94,8 @@ pub struct Machine {
     ready: bool,
     /// Programs that run or are to.
     running: BTreeMap<u64, String>,
+    /// Its kernel has ended a program for lack of memory.
+    full: bool,
     failure: Option<LabError>,
     placement: Placement,
     kernel: Kernel,
@@ -165,6 +169,7 @@ impl Machine {
             news: Vec::new(),
             ready: false,
             running: BTreeMap::new(),
+            full: false,
             failure: None,
             placement,
             kernel,
@@ -368,8 +373,13 @@ impl Machine {
     fn note(&mut self, notice: Notice) {
         match notice {
             Notice::Started { job, pid } => self.news.push(News::Started { job, pid }),
-            Notice::Refused { job, error } => {
+            Notice::Refused { job, mut error } => {
                 self.running.remove(&job);
+                self.full |= error.name == ErrorName::HostEnded && self.kernel.has_ended_a_program();
+                if error.name == ErrorName::HostEnded && self.full {
+                    error.message.push_str(": the guest's memory is full");
+                    MORE_MEMORY.clone_into(&mut error.remedy);
+                }
                 self.news.push(News::Refused { job, error });
             }
             Notice::Ended { job, outcome } => {
@@ -377,6 +387,7 @@ impl Machine {
                 let crate::process::programs::Outcome { status, signal, limit, elapsed_ns } = outcome;
                 let killed = signal == Some(libc::SIGKILL) || status == Some(128 + libc::SIGKILL);
                 if killed && self.kernel.has_ended_a_program() {
+                    self.full = true;
                     let bytes = OUT_OF_MEMORY.as_bytes().to_vec();
                     self.news.push(News::Wrote { job, stream: Stream::Error, bytes });
                 }
@@ -514,8 +525,7 @@ impl Machine {
         }
         let (words, of_memory) = self.kernel.last_words();
         let parts: Vec<&str> = [why, words.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-        let more = "give the guest more memory (memory, --memory; guest: in study files), or run less in it";
-        let remedy = if of_memory { more } else { "" };
+        let remedy = if of_memory { MORE_MEMORY } else { "" };
         let message = format!("the guest's kernel has ended: {}", parts.join(": "));
         self.ends_with(LabError::new(ErrorName::GuestEnded, message, remedy))
     }
