@@ -528,8 +528,8 @@ def lacking(script: Script, folder: Path) -> str:
     return ", ".join([*absent, *(["root"] if script.own and os.geteuid() != 0 else [])])
 
 
-def run_script(script: Script, folder: Path) -> str:
-    """Run `script`, from its repository in `folder`, and return what it does not show; empty: it works."""
+def run_script(script: Script, folder: Path, clock: str = "wall") -> str:
+    """Run `script`, from its repository in `folder`, on `clock`, and return what it does not show; empty: it works."""
     with tempfile.TemporaryDirectory(prefix="mininet-script-") as scratch:
         copy = Path(scratch) / "copy"
         shutil.copytree(folder / script.repository, copy, ignore=shutil.ignore_patterns(".git"), symlinks=True)
@@ -537,7 +537,7 @@ def run_script(script: Script, folder: Path) -> str:
         for name in script.folders:
             (place / name).mkdir(exist_ok=True)
         old = ["--fix-prints"] if script.python_2 else []
-        command = [*COMMAND, *old, Path(script.path).name, *script.arguments]
+        command = [*COMMAND, "--clock", clock, *old, Path(script.path).name, *script.arguments]
         if script.own:
             work = _OWN.format(own=" ".join(script.own), before=script.before)
             command = ["unshare", "--mount", "sh", "-c", work, "sh", *command]
@@ -569,13 +569,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="scripts whose repository or path has this")
     parser.add_argument("--set", default="first", choices=("first", "second"), help="which of the sets")
+    parser.add_argument("--clock", default="wall", choices=("wall", "virtual"), help="on which clock")
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     for script in SCRIPTS if given.set == "first" else SECOND_SET:
         if given.only not in f"{script.repository}/{script.path}":
             continue
         absent = lacking(script, given.folder)
-        wrong = "" if absent else run_script(script, given.folder)
+        wrong = "" if absent else run_script(script, given.folder, given.clock)
         outcome = f"not run: {absent} is not here" if absent else f"fails: {wrong}" if wrong else "works"
         counts[outcome.partition(":")[0]] += 1
         needs = ", ".join([*(Path(one).name for one in script.needs), *script.packages]) or "nothing"

@@ -35,6 +35,15 @@ with net.simulate(hosts="programs") as lab:
     print("ready", flush=True)
     lab["h1"].run(["sh", "-c", "while :; do /bin/true; done"])
 """
+BREAKS_THE_FIRST_PROCESS = """
+with open("/proc/1/maps") as maps, open("/proc/1/mem", "r+b", buffering=0) as memory:
+    for line in maps:
+        place, rights, *_, path = line.split()
+        if "w" in rights and path == "[stack]":
+            begin, end = (int(one, 16) for one in place.split("-"))
+            memory.seek(begin)
+            memory.write(bytes(end - begin))
+"""
 ALL_MEMORY = "all = [bytes(1) * (1 << 20) for _ in range(2000)]"
 
 
@@ -105,6 +114,17 @@ def test_a_program_that_takes_all_memory_is_told_so_and_the_lab_goes_on() -> Non
         done = lab["h1"].run([sys.executable, "-c", ALL_MEMORY])
         assert done.returncode == -signal.SIGKILL and "the guest's memory is full" in done.stderr, done
         assert lab["h2"].run("hostname").stdout == "h2\n"
+
+
+def test_a_host_that_is_killed_long_after_a_program_that_took_all_memory_is_not_told_of_memory() -> None:
+    with two_hosts().simulate(hosts="programs") as lab:
+        lab["h2"].run([sys.executable, "-c", ALL_MEMORY])
+        lab.run_until("10 s")
+        sleeper = lab["h1"].popen("sleep 100")
+        with pytest.raises(LabError) as told:
+            lab["h1"].run([sys.executable, "-c", BREAKS_THE_FIRST_PROCESS])
+            sleeper.wait()
+        assert told.value.name == "HostEnded" and "memory" not in str(told.value)
 
 
 @pytest.mark.quiet  # What runs beside gets no processor meanwhile.

@@ -56,6 +56,7 @@ _NEEDED_OPTIONS = {
     "CONFIG_HOSTFS": "the machine's files (hostfs)",
     "CONFIG_OVERLAY_FS": "overlays",
     "CONFIG_TMPFS": "files in memory",
+    "CONFIG_TMPFS_XATTR": "folders in the place of deleted ones",
     "CONFIG_NET_NS": "network namespaces",
     "CONFIG_PID_NS": "PID namespaces",
     "CONFIG_UTS_NS": "UTS namespaces",

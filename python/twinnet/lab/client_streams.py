@@ -64,10 +64,13 @@ class SlowReader:
     ----------
     descriptor
         A pipe, a file or a terminal.
+    change
+        What returns what is to be written in place of what is taken in; ``None``: all is written.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, change: Callable[[bytes], bytes] | None = None) -> None:
         self._descriptor = descriptor
+        self._change = change
         self._changed = threading.Condition()
         self._pieces: deque[bytes] = deque()
         self._left = 0
@@ -83,8 +86,10 @@ class SlowReader:
 
     def take_in(self, data: bytes) -> None:
         """Write `data` when those before it are written."""
+        if self._change is not None:
+            data = self._change(data)
         with self._changed:
-            if not self._over:
+            if data and not self._over:
                 self._pieces.append(data)
                 self._left += len(data)
                 self._changed.notify_all()

@@ -36,10 +36,22 @@ def start_on_terminal(
     argv: Sequence[str],
     size: tuple[int, int],
     variables: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    tells_when_it_reads: bool = False,
 ) -> tuple[Job, int]:
     """Start `argv` in `host` on a pseudo-terminal of `size` rows and columns, and return the program and the terminal's
     master. `variables` are beside those of the user, and not given to a host that has an image. Who closes the master
     hangs up: the program gets SIGHUP. On the virtual clock, time goes as fast as real time while the program runs.
+
+    Parameters
+    ----------
+    lab, host, argv, size, variables
+        As above.
+    env
+        All its variables, in place of the user's.
+    tells_when_it_reads
+        On the virtual clock: the program tells when it reads what is typed (:mod:`twinnet.lab.virtual_terminal`). Time
+        stands meanwhile, and goes as fast as it can before the first time.
 
     Raises
     ------
@@ -50,11 +62,13 @@ def start_on_terminal(
     try:
         termios.tcsetwinsize(slave, size)
         # Who types has an environment for that, on the virtual clock too.
-        env = None if lab[host].has_image else {**os.environ, **(variables or {})}
+        if env is None:
+            env = None if lab[host].has_image else {**os.environ, **(variables or {})}
         _, cwd = of_caller(lab, host)
         connection = lab.connection
         if isinstance(connection, VirtualConnection) and connection.programs is not None:
-            return connection.programs.start_on_terminal(host, argv, slave, {"env": env, "cwd": cwd}), master
+            fields = {"env": env, "cwd": cwd}
+            return connection.programs.start_on_terminal(host, argv, slave, fields, tells_when_it_reads), master
         started = connection.spawn(host=host, argv=list(argv), env=env, cwd=cwd, terminal=True, descriptors=[slave])
         return Job(connection, host, argv, started), master
     except BaseException:

@@ -86,16 +86,23 @@ class VirtualPrograms:
             raise job.refusal
         return job
 
-    def start_on_terminal(self, host: str, argv: Sequence[str], end: int, fields: Mapping[str, Any]) -> VirtualJob:
+    def start_on_terminal(
+        self,
+        host: str,
+        argv: Sequence[str],
+        end: int,
+        fields: Mapping[str, Any],
+        tells_when_it_reads: bool = False,
+    ) -> VirtualJob:
         """Start `argv` in `host` with a terminal that is joined with the pseudo-terminal whose `end` is for programs.
-        Time goes as fast as real time while it runs.
+        Time goes as :class:`twinnet.lab.virtual_terminal.VirtualTerminal` says while it runs.
 
         Raises
         ------
         LabError
             When it cannot be started.
         """
-        terminal = VirtualTerminal(self, self._connection, end)
+        terminal = VirtualTerminal(self, self._connection, end, tells_when_it_reads)
         try:
             job = self.start(host, argv, DEVNULL, (terminal.screen, DEVNULL), fields, terminal.size)
         except BaseException:

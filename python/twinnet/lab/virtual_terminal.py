@@ -1,4 +1,8 @@
-"""A program's terminal on the virtual clock, joined with a pseudo-terminal of this machine."""
+"""A program's terminal on the virtual clock, joined with a pseudo-terminal of this machine.
+
+A program can tell when it reads what is typed, by :data:`READS` and :data:`HAS_READ` among what it writes: strings of
+the kind "application program command" of ECMA-48, which terminals do not show.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,25 @@ if TYPE_CHECKING:
     from twinnet.lab.virtual_connection import VirtualConnection
     from twinnet.lab.virtual_programs import VirtualJob, VirtualPrograms
 
-__all__ = ["VirtualTerminal"]
+__all__ = ["HAS_READ", "READS", "VirtualTerminal"]
 
+READS = "\x1b_twinnet reads\x1b\\"
+"""What a program writes when it begins to read what is typed."""
+HAS_READ = "\x1b_twinnet has read\x1b\\"
+"""What it writes when it has read that."""
+_MARKS = {READS.encode(): True, HAS_READ.encode(): False}
 _LOOK_S = 0.02
+_HURRY_PS = PS_PER_SECOND
+_TYPED_PS = PS_PER_SECOND // 1000
+"""The virtual time in which a program takes in what is typed, and shows it, while it reads."""
 _MOST_BEHIND_S = 0.2
 """What a machine that is too slow may owe: it need not hurry to catch up with more."""
 
 
 class VirtualTerminal:
     """The terminal of one program. While the program runs, virtual time goes as fast as real time, or slower where the
-    machine does not keep up: somebody types and looks.
+    machine does not keep up: somebody types and looks. Where the program tells when it reads what is typed, time stands
+    while it reads, however long that takes, and goes as fast as it can before the first time.
 
     Parameters
     ----------
@@ -37,16 +50,28 @@ class VirtualTerminal:
     end
         The end of a pseudo-terminal at which programs are; what is typed at the other end, its master, is for the
         program.
+    tells_when_it_reads
+        Whether the program does that.
     """
 
-    def __init__(self, programs: VirtualPrograms, connection: VirtualConnection, end: int) -> None:
+    def __init__(
+        self,
+        programs: VirtualPrograms,
+        connection: VirtualConnection,
+        end: int,
+        tells_when_it_reads: bool = False,
+    ) -> None:
         self._programs = programs
         self._connection = connection
         self._end = os.dup(end)
         # The program's own terminal, in the guest, does what a terminal does.
         tty.setraw(self._end, termios.TCSADRAIN)
         self.size: tuple[int, int] = termios.tcgetwinsize(self._end)
-        self.screen: SlowReader = SlowReader(os.dup(end))
+        self._hurries = tells_when_it_reads
+        self._reads = False
+        self._begun = b""
+        self._typed = threading.Event()
+        self.screen: SlowReader = SlowReader(os.dup(end), self._taken_out if tells_when_it_reads else None)
         self._failure: TwinnetError | None = None
         self._over = threading.Event()
         self._feeder: Feeder | None = None
@@ -63,6 +88,7 @@ class VirtualTerminal:
             # Whoever lets time pass hears of what is wrong.
             with contextlib.suppress(TwinnetError):
                 self._programs.feed_to(job, typed)
+            self._typed.set()
 
         self._feeder = Feeder(os.dup(self._end), feed)
         threading.Thread(target=self._keep_pace, args=(job,), name="twinnet-terminal", daemon=True).start()
@@ -85,19 +111,42 @@ class VirtualTerminal:
         if self._failure is not None:
             raise self._failure
 
+    def _taken_out(self, written: bytes) -> bytes:
+        """Return what the program has `written` without what it tells of its reading."""
+        written, self._begun = self._begun + written, b""
+        while found := [(place, mark) for mark in _MARKS if (place := written.find(mark)) >= 0]:
+            place, mark = min(found)
+            self._reads = _MARKS[mark]
+            self._hurries = False
+            written = written[:place] + written[place + len(mark) :]
+        # A mark may come in two pieces.
+        begun = written[written.rfind(b"\x1b") :] if b"\x1b" in written else b""
+        if any(mark.startswith(begun) for mark in _MARKS):
+            self._begun = begun
+            written = written[: len(written) - len(begun)]
+        return written
+
     def _keep_pace(self, job: VirtualJob) -> None:
         try:
             began_s, began_ps = time.monotonic(), self._connection.now()["now_ps"]
             while not job.over:
                 self._follow_size(job)
                 self.screen.wait_for_room(lambda: self._connection.closed)
+                if self._hurries:
+                    self._connection.pass_until(lambda: job.over or self._reads, _HURRY_PS)
+                    continue
+                if self._reads:
+                    if self._typed.wait(_LOOK_S):
+                        self._typed.clear()
+                        self._connection.pass_until(lambda: job.over, _TYPED_PS)
+                    continue
                 now_ps = self._connection.now()["now_ps"]
                 ahead_ps = began_ps + int((time.monotonic() - began_s) * PS_PER_SECOND) - now_ps
                 if not 0 <= ahead_ps <= _MOST_BEHIND_S * PS_PER_SECOND:
                     # Somebody else let time pass, or it does not keep up.
                     began_s, began_ps = time.monotonic(), now_ps
                     ahead_ps = int(_LOOK_S * PS_PER_SECOND)
-                self._connection.pass_until(lambda: job.over, ahead_ps)
+                self._connection.pass_until(lambda: job.over or self._reads, ahead_ps)
                 time.sleep(_LOOK_S)
             self.screen.wait_written(lambda: self._connection.closed)
         except TwinnetError as error:

@@ -11,11 +11,13 @@ from typing import Any
 
 from twinnet.mininet import outside
 from twinnet.mininet.base_node import Node
+from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import info, warn
 from twinnet.mininet.moduledeps import pathCheck
 from twinnet.mininet.program_logs import end_log, new_log
 from twinnet.mininet.programs import FOLDER
 from twinnet.mininet.running import which
+from twinnet.mininet.virtual_time import on_virtual_clock
 
 __all__ = [
     "NOX",
@@ -200,13 +202,15 @@ class RemoteController(Controller):
     def checkListening(self) -> None:
         """Tell when it does not answer."""
         if self.port:
-            self.isListening(self.ip, self.port)
+            if not self.isListening(self.ip, self.port):
+                _tell_where_controllers_are()
             return
         for port in (6653, 6633):
             if self.isListening(self.ip, port):
                 self.port = port
                 info(f"Connecting to remote controller at {self.ip}:{port}\n")
                 return
+        _tell_where_controllers_are()
         self.port = 6653
         warn(f"Setting remote controller to {self.ip}:{self.port}\n")
 
@@ -216,6 +220,13 @@ class RemoteController(Controller):
             return True
         warn(f"Unable to contact the remote controller at {ip}:{port}\n")
         return False
+
+
+def _tell_where_controllers_are() -> None:
+    """Tell why a controller that does run is not found."""
+    if on_virtual_clock():
+        said = "on the virtual clock no controller beside the script's machine is reached"
+        FABRIC.advice.tell("remote", said, "start it with --controller-run COMMAND, or in the script")
 
 
 DefaultControllers: tuple[type[Controller], ...] = (Controller, OVSController)

@@ -11,6 +11,7 @@ from twinnet.mininet.base_node import Host
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import info
 from twinnet.mininet.util import numCores
+from twinnet.mininet.virtual_time import on_virtual_clock
 
 __all__ = ["CPULimitedHost"]
 
@@ -79,6 +80,10 @@ class CPULimitedHost(Host):
             self.limited = True
             self.quota = quota_us, period_us
             return True
+        if on_virtual_clock():
+            said = f"{wanted} of {self.name} is left out: on the virtual clock programs take no processor time"
+            FABRIC.advice.tell("cpu", said, "leave --clock virtual away where a host is to be slow")
+            return False
         said = f"{wanted} of {self.name} is left out: this user may not make control groups with a share of processors"
         FABRIC.advice.tell("cpu", said, "run twinnet as root")
         return False

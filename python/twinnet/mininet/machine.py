@@ -271,3 +271,7 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
         ended, status = os.waitpid(-1, 0)
         if ended == script:
             os._exit(_status(status))
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.mininet import cli as cli_module
-from twinnet.mininet import names
+from twinnet.mininet import names, virtual_time
 from twinnet.mininet.clean import cleanup
 from twinnet.mininet.link import Link, OVSLink, TCLink, TCULink
 from twinnet.mininet.log import LEVELS, debug, error, info, lg, output, warn
@@ -262,6 +262,7 @@ def _begin(arguments: list[str]) -> int:
 def main(arguments: list[str]) -> int:
     """Do what ``mn`` does with `arguments`; return its status."""
     names.install()
+    virtual_time.begin()
     try:
         return _begin(arguments)
     except KeyboardInterrupt:

@@ -39,6 +39,7 @@ from twinnet.mininet.util import (
     quietRun,
     waitListening,
 )
+from twinnet.mininet.virtual_time import wait_for_a_round_moment
 
 __all__ = [
     "CLI",
@@ -407,6 +408,7 @@ class Mininet(Measuring):
         if self.autoStaticArp:
             self.staticArp()
         await_shells(self.values())
+        wait_for_a_round_moment()
         self.built = True
 
     def startTerms(self) -> None:
@@ -456,6 +458,7 @@ class Mininet(Measuring):
         FABRIC.settle()
         if self.waitConn:
             self.waitConnected(self.waitConn)
+        wait_for_a_round_moment()
 
     def _switches_by_class(self) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         found: dict[Any, list[Any]] = {}

@@ -2,12 +2,13 @@
 fabric real-time scheduling, which nobody inside may, and the machine a way to the network outside.
 
 One connection has one question. One packet asks: an address and a port; or, with the descriptor of a process,
-``promote``, ``way``, or ``limit``, ``memory`` or ``join`` with the name of a host whose limits are meant; or, with a
-packet socket, ``carry``. One answers: a byte, with the connected socket where there is one.
+``promote``, ``way``, ``random``, or ``limit``, ``memory`` or ``join`` with the name of a host whose limits are meant;
+or, with a packet socket, ``carry``. One answers: a byte, with the connected socket where there is one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from contextlib import suppress
@@ -15,11 +16,13 @@ from pathlib import Path
 
 from twinnet.lab_process.control_groups import ControlGroups
 from twinnet.mininet.user_mode_nat import UserModeNat
+from twinnet.mininet.virtual_time import on_virtual_clock
 from twinnet.outward import interface
 
 __all__ = [
     "OUTSIDE_VARIABLE",
     "answer",
+    "begin_random_numbers_anew",
     "connect",
     "join_limits",
     "limit_memory",
@@ -31,6 +34,8 @@ __all__ = [
 
 OUTSIDE_VARIABLE = "TWINNET_MININET_OUTSIDE"
 """The variable that holds the path at which questions are taken."""
+_CLEAR_POOL = 0x5206
+"""``RNDCLEARPOOL`` of linux/random.h; the kernel of a guest takes its seed anew then."""
 _PATIENCE_S = 1.0
 _QUESTION_BYTES = 256
 _BACKLOG = 64
@@ -52,11 +57,18 @@ def promote(process: int) -> bool:
     return _ask_about(process, "promote")
 
 
+def begin_random_numbers_anew() -> bool:
+    """Have the kernel of a guest begin its random numbers anew from the seed; return whether it does."""
+    return _ask_about(os.getpid(), "random")
+
+
 def open_way(process: int, any_source: bool) -> bool:
     """Give the network namespace of `process`, which is the caller's, a way to the network outside; return whether it
     has one. `any_source`: packets of all addresses take it, and not only those of the namespace."""
     if any(name == interface.INTERFACE for _, name in socket.if_nameindex()):
         return True
+    if on_virtual_clock():
+        return False
     if not any_source and _ask_about(process, "way"):
         return True
     try:
@@ -163,6 +175,14 @@ def _done(asked: str, process: int, groups: ControlGroups, way: UserModeNat) -> 
         return groups.join(rest, process)
     if word == "way":
         return way.open(process)
+    if word == "random":
+        return on_virtual_clock() and _cleared_pool()
     from twinnet import _core
 
     return word == "promote" and _core.promote_lab(process)
+
+
+def _cleared_pool() -> bool:
+    with Path("/dev/urandom").open("rb") as device:
+        fcntl.ioctl(device, _CLEAR_POOL)
+    return True

@@ -11,6 +11,7 @@ from pathlib import Path
 from twinnet.interpreter import PYTHON
 from twinnet.mininet.kernel import mount
 from twinnet.mininet.tool_clients import client
+from twinnet.mininet.virtual_time import on_virtual_clock
 
 __all__ = ["FOLDER", "MODULES", "OPEN_VSWITCH", "install"]
 
@@ -101,8 +102,9 @@ def install() -> None:
     programs = {"mnexec": _MNEXEC, "sudo": _SUDO, "mn": _module("mn"), "controller": _module("learning_controller")}
     programs |= {name: _module("reference_switch", name) for name in ("ofdatapath", "ofprotocol")}
     programs["ivs-ctl"] = _IVS_CTL
-    if shutil.which("python") is None:
-        programs["python"] = f"exec '{sys.executable}' \"$@\"\n"
+    # On the virtual clock how many folders a shell looks through, which takes time, is not to depend on where ours is.
+    ours = ("python", "python3") if on_virtual_clock() else ("python",) if shutil.which("python") is None else ()
+    programs |= dict.fromkeys(ours, f"exec '{sys.executable}' \"$@\"\n")
     for name, text in programs.items():
         path = FOLDER / name
         path.write_text("#!/bin/sh\n" + text)
@@ -115,7 +117,7 @@ def install() -> None:
         path = FOLDER / name
         path.write_text(client())
         path.chmod(0o755)
-    ours = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    folders = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     package = MODULES / "mininet"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text(_PACKAGE.format(paths=list(dict.fromkeys(ours))))
+    (package / "__init__.py").write_text(_PACKAGE.format(paths=list(dict.fromkeys(folders))))

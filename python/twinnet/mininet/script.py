@@ -9,14 +9,19 @@ import traceback
 import types
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twinnet.errors import BadFile
 from twinnet.given_files import read_given
 from twinnet.interpreter import PYTHON
-from twinnet.mininet import machine, names
+from twinnet.mininet import machine, names, virtual_time
 from twinnet.mininet.advice import STRICT_VARIABLE
+from twinnet.mininet.beside_controller import beside
 from twinnet.mininet.python2 import convert_modules, for_python_3
 from twinnet.mininet.wishes import EXPORT_VARIABLE, PYTHON_2_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
+
+if TYPE_CHECKING:
+    from twinnet.mininet.virtual_machine import VirtualMachine
 
 __all__ = ["main", "run"]
 
@@ -34,6 +39,8 @@ def run(
     export: str | None = None,
     report: str | None = None,
     python_2: bool = False,
+    controller: str | None = None,
+    virtual: VirtualMachine | None = None,
 ) -> int:
     """Run the script `script` in a machine of its own, and return its status.
 
@@ -51,24 +58,33 @@ def run(
         A file that a page about the run is written to.
     python_2
         Whether it is written for Python 2, and is converted in memory.
+    controller
+        The command of a controller that is started in the machine first, and is to listen at port 6653.
+    virtual
+        The machine on the virtual clock; ``None``: one on the wall clock.
 
     Raises
     ------
     BadFile
         A file cannot be written where it is to be.
     LabError
-        As :func:`twinnet.mininet.machine.run`.
+        As :func:`twinnet.mininet.machine.run`, or :meth:`twinnet.mininet.virtual_machine.VirtualMachine.run`.
     """
     variables = {SCRIPT_VARIABLE: Path(script).name}
     for variable, wanted in ((STRICT_VARIABLE, strict), (PYTHON_2_VARIABLE, python_2)):
         variables |= {variable: "1"} if wanted else {}
+    files: list[Path] = []
     for variable, file in ((EXPORT_VARIABLE, export), (REPORT_VARIABLE, report)):
         if file is not None:
             path = Path(file).absolute()
             if not path.parent.is_dir():
                 raise BadFile(f"{file} cannot be written: there is no folder {path.parent}", "make the folder first")
             variables[variable] = str(path)
-    return machine.run([*PYTHON, "-m", "twinnet.mininet.script", script, *arguments], variables)
+            files.append(path)
+    command = [*PYTHON, "-m", "twinnet.mininet.script", script, *arguments]
+    if controller is not None:
+        command = beside(controller, command)
+    return machine.run(command, variables) if virtual is None else virtual.run(command, variables, files)
 
 
 def main(arguments: list[str]) -> int:
@@ -102,6 +118,7 @@ def main(arguments: list[str]) -> int:
         if old:
             print(f"twinnet: {path} is written for Python 2: {_REMEDY}", file=sys.stderr)
         return 1
+    virtual_time.begin()
     try:
         exec(code, module.__dict__)
     except SystemExit as ended:

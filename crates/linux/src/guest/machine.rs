@@ -51,6 +51,9 @@ const FRAMES_AT_ONCE: usize = 32;
 const OUT_OF_MEMORY: &str = "twinnet: the guest's memory is full, and its kernel has ended this program: give the \
     guest more (memory, --memory; guest: in study files), run less at once, and keep large files out of it (what \
     programs write stays in that memory)\n";
+/// A host that ends so long after a program that the guest's kernel has ended, or earlier, ends for the same reason:
+/// the kernel ends one after another until there is room.
+const FULL_FOR_NS: u64 = 1_000_000_000;
 /// What to do where the guest's memory is full.
 const MORE_MEMORY: &str = "give the guest more memory (memory, --memory; guest: in study files), or run less in it";
 /// The number of the channel's card; the hosts' interfaces follow.
@@ -94,8 +97,8 @@ pub struct Machine {
     ready: bool,
     /// Programs that run or are to.
     running: BTreeMap<u64, String>,
-    /// Its kernel has ended a program for lack of memory.
-    full: bool,
+    /// When its kernel last ended a program for lack of memory, by its own clock in nanoseconds.
+    full: Option<u64>,
     failure: Option<LabError>,
     placement: Placement,
     kernel: Kernel,
@@ -169,7 +172,7 @@ impl Machine {
             news: Vec::new(),
             ready: false,
             running: BTreeMap::new(),
-            full: false,
+            full: None,
             failure: None,
             placement,
             kernel,
@@ -375,8 +378,7 @@ impl Machine {
             Notice::Started { job, pid } => self.news.push(News::Started { job, pid }),
             Notice::Refused { job, mut error } => {
                 self.running.remove(&job);
-                self.full |= error.name == ErrorName::HostEnded && self.kernel.has_ended_a_program();
-                if error.name == ErrorName::HostEnded && self.full {
+                if error.name == ErrorName::HostEnded && self.is_full() {
                     error.message.push_str(": the guest's memory is full");
                     MORE_MEMORY.clone_into(&mut error.remedy);
                 }
@@ -387,7 +389,7 @@ impl Machine {
                 let crate::process::programs::Outcome { status, signal, limit, elapsed_ns } = outcome;
                 let killed = signal == Some(libc::SIGKILL) || status == Some(128 + libc::SIGKILL);
                 if killed && self.kernel.has_ended_a_program() {
-                    self.full = true;
+                    self.full = Some(self.since.1);
                     let bytes = OUT_OF_MEMORY.as_bytes().to_vec();
                     self.news.push(News::Wrote { job, stream: Stream::Error, bytes });
                 }
@@ -395,6 +397,15 @@ impl Machine {
             }
             Notice::Failed { .. } | Notice::Stopped { .. } | Notice::Continued { .. } => {}
         }
+    }
+
+    /// Whether the guest's kernel ends what runs because its memory is full: it has just said so of something, or has
+    /// ended a program a moment ago.
+    fn is_full(&mut self) -> bool {
+        if self.kernel.has_ended_a_program() {
+            self.full = Some(self.since.1);
+        }
+        self.full.is_some_and(|then| self.since.1 <= then + FULL_FOR_NS)
     }
 
     fn pulled(&mut self, card: usize) -> Option<Box<Frame>> {

@@ -6,7 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::mount::{mount, MountFlags};
+use rustix::fs::{open, Mode, OFlags};
+use rustix::mount::{mount, mount_bind, mount_move, mount_remount, MountFlags};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType, UnshareFlags};
 use twinnet_lab::guest;
 use twinnet_lab::network::{Attachment, HostSpec, NetworkSpec};
@@ -16,6 +17,7 @@ use crate::guest::kernel::Given;
 use crate::kernel::interface::{interface_index, transmit_queue_frames};
 use crate::kernel::namespace::{own_network_namespace, set_parameters, LINK_LOCAL_BITS, ORPHAN_RETRIES};
 use crate::kernel::netlink::{LinkSettings, Netlink, LOOPBACK};
+use crate::process::programs::image::path_of;
 use crate::service::{ErrorName, LabError};
 
 /// What a kernel derives from the machine's memory (`tcp_init` and `inet_init_net` in Linux): TCP's buffers (least,
@@ -39,6 +41,9 @@ const OF_THE_MACHINE: [(&str, Option<&str>); 6] = [
     ("/var/lib/dbus/machine-id", None),
 ];
 
+/// Where the guest shows what was written in it.
+const WRITTEN: &str = "/run/written";
+
 /// Reads what the lab gives.
 pub fn read(given: &Path) -> Result<Given, LabError> {
     let text = fs::read(given).map_err(|error| failed("reading the network", &error))?;
@@ -55,13 +60,18 @@ pub fn furnish() -> Result<(), LabError> {
     let put = |kind: &str, place: &str, options: Option<&std::ffi::CStr>| {
         mount(kind, place, kind, none, options).map_err(|error| failed(&format!("mounting {place}"), &error))
     };
-    // Any folder serves to keep what is written: it is seen no more afterwards.
+    // Any folder serves to keep what is written.
     put("tmpfs", "/tmp", Some(c"mode=0755"))?;
     for folder in ["/tmp/upper", "/tmp/work", "/tmp/root"] {
         fs::create_dir(folder).map_err(|error| failed("making its own folders", &error))?;
     }
     put("overlay", "/tmp/root", Some(c"lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work"))?;
+    let written = open("/tmp/upper", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| failed("opening what is written", &error))?;
+    // It lies upon the root of the mount namespace, as `switch_root` leaves it: who is rooted elsewhere may not make
+    // user namespaces.
     rustix::process::chdir("/tmp/root")
+        .and_then(|()| mount_move(".", "/"))
         .and_then(|()| rustix::process::chroot("."))
         .map_err(|error| failed("entering its own root", &error))?;
     put("proc", "/proc", None)?;
@@ -69,10 +79,23 @@ pub fn furnish() -> Result<(), LabError> {
     put("devtmpfs", "/dev", None)?;
     put("tmpfs", "/run", Some(c"mode=0755"))?;
     let own = |error: io::Error| failed("making its own devices", &error);
-    for (folder, kind, options) in [("/dev/pts", "devpts", None), ("/dev/shm", "tmpfs", Some(c"mode=1777"))] {
+    let folders = [
+        ("/dev/pts", "devpts", None),
+        ("/dev/shm", "tmpfs", Some(c"mode=1777")),
+        // Programs that make user namespaces may mount these anew only where one is whole (`mount_too_revealing` in
+        // Linux): hosts put files of their own into theirs.
+        ("/run/whole/proc", "proc", None),
+        ("/run/whole/sys", "sysfs", None),
+    ];
+    for (folder, kind, options) in folders {
         fs::create_dir_all(folder).map_err(own)?;
         put(kind, folder, options)?;
     }
+    // What differs from the machine's files, for those who look for what programs have written.
+    fs::create_dir(WRITTEN).map_err(own)?;
+    mount_bind(path_of(&written), WRITTEN)
+        .and_then(|()| mount_remount(WRITTEN, MountFlags::BIND | MountFlags::RDONLY, ""))
+        .map_err(|error| failed(&format!("mounting {WRITTEN}"), &error))?;
     for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         std::os::unix::fs::symlink(format!("/proc/self/fd{target}"), format!("/dev/{name}")).map_err(own)?;
     }

@@ -135,6 +135,6 @@ pub(super) fn kept_flags(target: &Path) -> io::Result<MountFlags> {
 }
 
 /// The path by which mounts reach what is open.
-pub(super) fn path_of(open: &OwnedFd) -> String {
+pub(crate) fn path_of(open: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", open.as_raw_fd())
 }
