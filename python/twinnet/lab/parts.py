@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from twinnet.errors import BadTopology, BadValue, NotAvailable, UnknownNode, did_you_mean
+from twinnet.lab.listening import wait_listening
 from twinnet.lab_process.job import DEVNULL, PIPE, Completed, Job, Stream, command_argv, run_job
 from twinnet.network.link_settings import direction_spec
 from twinnet.network.moment import Side, turned
@@ -190,6 +191,26 @@ class LabHost(AnswersToMininet):
         limit_ps = duration_ps(limit, "limit") if limit is not None else None
         argv = command_argv(command, shell)
         return self._lab.start_program(self.name, argv, (stdin, stdout, stderr), env=env, cwd=cwd, limit_ps=limit_ps)
+
+    def wait_listening(self, port: int, protocol: Literal["tcp", "udp"] = "tcp", timeout: str = "10 s") -> None:
+        """Wait until a program of the host listens: a server takes a moment before clients reach it.
+
+        Parameters
+        ----------
+        port
+            The port, at any address of the host.
+        protocol
+            ``tcp``, or ``udp``: a socket that takes datagrams of anybody.
+        timeout
+            How long, by the lab's clock.
+
+        Raises
+        ------
+        TimeLimit
+            When none listens by then.
+        """
+        self._lab.require_programs(self.name)
+        wait_listening(self._lab, self.name, port, protocol, timeout)
 
 
 class LabSwitch:

@@ -13,6 +13,7 @@ from typing import IO
 
 from twinnet.errors import ProgramFailed, ProgramMissing
 from twinnet.lab.lab import Lab
+from twinnet.lab.listening import is_listening
 from twinnet.lab.parts import Capture
 from twinnet.lab_process.job import DEVNULL, Ending, Job
 from twinnet.programs.processor_limit import ProcessorLimit
@@ -26,7 +27,6 @@ _LISTEN_PATIENCE_S = 10.0
 _LISTEN_POLL_S = 0.02
 _GRACE = "5 s"
 _PATIENCE = ("1 s", _GRACE)
-_LISTENING_STATES = {"tcp": "0A", "udp": "07"}
 _PACKAGES = {
     "ab": "apache2-utils",
     "iperf": "iperf",
@@ -207,7 +207,7 @@ def serve(lab: Lab, transfer: Transfer) -> Server:
     job = lab[transfer.target].popen(argv, stdout=output, stderr=output, env=_environment(lab))
     server = Server(job, output)
     deadline_s = lab.now() + _LISTEN_PATIENCE_S
-    while not _listens(lab, transfer):
+    while not is_listening(lab, transfer.target, transfer.port, transfer.protocol):
         if job.poll() is not None or lab.now() > deadline_s:
             said = server.end().strip().splitlines()[-1:]
             why = said[0] if said else f"it did not listen on port {transfer.port} within {_LISTEN_PATIENCE_S:.0f} s"
@@ -304,17 +304,6 @@ def _environment(lab: Lab) -> dict[str, str]:
     same whoever runs the lab."""
     fixed = {"PATH": f"{os.defpath}:/usr/sbin:/sbin:/usr/local/bin", "HOME": "/root"}
     return {**(fixed if lab.clock == "virtual" else os.environ), "LC_ALL": "C", "LANGUAGE": "C"}
-
-
-def _listens(lab: Lab, transfer: Transfer) -> bool:
-    tables = [f"/proc/net/{transfer.protocol}", f"/proc/net/{transfer.protocol}6"]
-    rows = lab[transfer.target].run(["cat", *tables]).stdout.splitlines()
-    state = _LISTENING_STATES[transfer.protocol]
-    for row in rows:
-        columns = row.split()
-        if len(columns) > 3 and columns[3] == state and columns[1].endswith(f":{transfer.port:04X}"):
-            return True
-    return False
 
 
 def _text(file: IO[bytes]) -> str:

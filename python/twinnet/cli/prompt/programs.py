@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.prompt.jobs import Jobs
@@ -12,7 +13,24 @@ from twinnet.lab.lab import Lab
 from twinnet.lab.terminal_job import of_caller
 from twinnet.lab_process.job import DEVNULL, Ending
 
-__all__ = ["run_program"]
+__all__ = ["await_listening", "run_program"]
+
+_USUAL_PATIENCE = "10 s"
+_PORT_DIGITS = 5
+
+
+def await_listening(lab: Lab, arguments: Sequence[str]) -> Answer:
+    """Wait until a program of a host listens: ``HOST [tcp | udp] PORT [TIME]``."""
+    words = list(arguments)
+    host = words.pop(0) if words else ""
+    protocol = words.pop(0) if words and words[0] in ("tcp", "udp") else "tcp"
+    port = words.pop(0) if words else ""
+    if not (port.isdecimal() and len(port) <= _PORT_DIGITS):
+        raise BadValue("await needs a host and a port", "write for example: await h2 5201, or: await h2 udp 5001 30 s")
+    lab.layout.node(host, "host")
+    began_s = lab.now()
+    lab[host].wait_listening(int(port), "udp" if protocol == "udp" else "tcp", " ".join(words) or _USUAL_PATIENCE)
+    return Answer({"host": host, "protocol": protocol, "port": int(port), "waited_s": lab.now() - began_s})
 
 
 def run_program(lab: Lab, host: str, command: str, jobs: Jobs, capture_output: bool = False) -> Answer:

@@ -114,6 +114,9 @@ COMMANDS: dict[str, Command] = {
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
     "sh": Command("sh COMMAND", "run a command outside the lab"),
     "sleep": Command("sleep DURATION", "wait"),
+    "await": Command(
+        "await HOST [udp] PORT [DURATION]", "wait until a program of a host listens, 10 s at most", ("host",)
+    ),
     "help": Command("help [COMMAND]", "show this, or one command", ("command",)),
     "exit": Command("exit", "end the lab"),
 }
@@ -133,6 +136,7 @@ _OF_NO_SWITCH = (
     "sh",
     "!",
     "sleep",
+    "await",
     "source",
     "exit",
     "quit",
@@ -192,6 +196,7 @@ class Session:
             "links": showing.links,
             "ports": showing.ports,
             "flows": showing.flows,
+            "await": programs.await_listening,
             "jobs": self.jobs.jobs,
             "kill": self.jobs.kill,
             "export": showing.export,
