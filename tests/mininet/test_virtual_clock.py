@@ -243,6 +243,20 @@ def test_what_comes_by_a_pipe_is_read_and_a_pipe_without_end_is_refused(tmp_path
         assert silent.stderr and "add < /dev/null, or close the pipe" in silent.stderr.read()
 
 
+def test_mn_takes_the_settings_of_the_virtual_clock_before_its_own(tmp_path: Path) -> None:
+    own = ("--switch", "ovsk", "--controller", "remote", "--test", "pingpair", "--post", "lines")
+    (tmp_path / "lines").write_text("h1 date +%F > day\nsh echo $COLOUR > colour\n")
+    done = twinnet(
+        *("mn", "--clock", "virtual", "--date", "2027-02-03", "--memory", "600 MiB", "--patience", "30 s"),
+        *("--seed", "7", "--keep", ".", "--env", "COLOUR=blue", "--controller-run", "controller ptcp:{port}", *own),
+        folder=tmp_path,
+    )
+    assert "0% dropped" in done.stderr and done.returncode == 0, done.stderr
+    assert ((tmp_path / "day").read_text(), (tmp_path / "colour").read_text()) == ("2027-02-03\n", "blue\n")
+    late = twinnet("mn", *own, "--clock", "virtual", folder=tmp_path)
+    assert late.returncode == 2 and "--clock comes after an option of mn" in late.stderr
+
+
 def test_settings_of_the_virtual_clock_are_refused_on_the_wall_clock(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("")
     for option in (("--seed", "3"), ("--env", "A=b"), ("--keep", "."), ("--memory", "1 GiB")):
