@@ -1,7 +1,11 @@
-"""Scripts of Mininet for tests: run in a machine of their own, with what they print."""
+"""Scripts of Mininet for tests: run in a machine of their own, with what they print.
+
+With `CLOCK` set to ``virtual`` all run on the virtual clock: ``tests/mininet/test_scripts_on_both_clocks.py``.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -9,11 +13,15 @@ from pathlib import Path
 
 COMMAND = (sys.executable, "-P", "-c", "import sys; from twinnet.cli import main; sys.exit(main())")
 """``twinnet``, whether or not it is on the path."""
+CLOCK = "TWINNET_TEST_CLOCK"
+"""The variable that says on which clock scripts run."""
 _PATIENCE_S = 120
 
 
 def twinnet(*arguments: str, folder: Path | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``twinnet`` with `arguments` in `folder`, with `given` on its standard input."""
+    if os.environ.get(CLOCK) and arguments[0] in ("mininet", "mn") and "--clock" not in arguments:
+        arguments = (arguments[0], "--clock", os.environ[CLOCK], *arguments[1:])
     return subprocess.run(
         [*COMMAND, *arguments], cwd=folder, input=given, capture_output=True, text=True, timeout=_PATIENCE_S
     )
