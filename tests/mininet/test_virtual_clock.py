@@ -234,7 +234,8 @@ def test_what_the_virtual_clock_does_not_have_is_told(tmp_path: Path) -> None:
 
 
 def test_what_comes_by_a_pipe_is_read_and_a_pipe_without_end_is_refused(tmp_path: Path) -> None:
-    done = twinnet("mn", "--clock", "virtual", "--controller", "none", folder=tmp_path, given="h1 hostname\npy 6*7\n")
+    done = twinnet("mn", "--clock", "virtual", "--controller", "none", folder=tmp_path, given="xterm h1\npy 6*7\n")
+    assert "No terminal of this machine reaches the virtual clock; for h1 type: noecho h1 bash\n" in done.stderr
     assert "\n42\n" in done.stderr.replace("mininet> ", "\n") and "completed in" in done.stderr, done
     (tmp_path / "script.py").write_text("print(input())")
     command = [*COMMAND, "mininet", "--clock", "virtual", "script.py"]
