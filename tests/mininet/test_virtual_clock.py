@@ -169,6 +169,34 @@ def test_files_of_the_folder_are_brought_back_and_nothing_else_is_touched(tmp_pa
     assert "written elsewhere, and gone (--keep FOLDER brings it back): /var/three-of-a-test\n" in done.stderr
 
 
+def test_a_guest_that_lies_about_its_files_writes_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    done = run(
+        tmp_path / "here",
+        """
+        import io, os, tarfile
+        from mininet.net import Mininet
+        net = Mininet()
+        net.addHost("h1")
+        open("wanted", "w").write("right")
+        place = os.getcwd().lstrip("/")
+        with tarfile.open("/lies.tar", "w", format=tarfile.GNU_FORMAT) as lies:
+            for name, kind in (("etc/lie", b"0"), (f"{place}/../lie", b"0"), (f"{place}/wanted", b"2"), ("/lie", b"0")):
+                member = tarfile.TarInfo(name)
+                member.type, member.size, member.linkname = kind, 3 if kind == b"0" else 0, "/etc/passwd"
+                lies.addfile(member, io.BytesIO(b"lie"))
+        os.rename("/lies.tar", "/lies")
+        path = os.popen("command -v tar").read().strip()
+        os.remove(path)
+        open(path, "w").write("#!/bin/sh\\ncat > /dev/null; cat /lies\\n")
+        os.chmod(path, 0o755)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["here", "script.py"]
+    assert not Path("/etc/lie").exists() and not Path("/lie").exists()
+
+
 def test_the_network_and_the_page_of_a_run_are_written_elsewhere_too(tmp_path: Path) -> None:
     (there := tmp_path / "there").mkdir()
     (here := tmp_path / "here").mkdir()

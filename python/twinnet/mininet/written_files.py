@@ -35,6 +35,7 @@ _LEFT_AWAY = (
 _CACHES = frozenset({"__pycache__", ".cache"})
 _HISTORIES = frozenset({".bash_history", ".mininet_history", ".python_history"})
 _MOST_NAMES = 5
+_MOST_BYTES = 4 << 30
 _MODE = 0o777
 
 
@@ -63,12 +64,15 @@ class WrittenFiles:
         failed: list[str] = []
         listed = list(self._listed())
         kept = [path for path in listed if self._is_kept(path)]
-        for path, content, mode in self._contents(kept):
-            try:
-                if self._put(path, content, mode):
-                    brought.append(path)
-            except OSError as refused:
-                failed.append(f"{path} ({refused.strerror})")
+        try:
+            for path, content, mode in self._contents(kept):
+                try:
+                    if self._put(path, content, mode):
+                        brought.append(path)
+                except OSError as refused:
+                    failed.append(f"{path} ({refused.strerror})")
+        except tarfile.TarError as broken:
+            failed.append(f"the rest ({broken})")
         elsewhere = [path for path in listed if not self._is_kept(path) and not _is_for_the_run(path)]
         if brought:
             _say(f"brought back from the virtual clock: {self._named(brought)}")
@@ -113,11 +117,16 @@ class WrittenFiles:
         names = b"\0".join(os.fsencode(name) for name in wanted)
         argv = ["tar", "--create", "--directory", _WRITTEN, "--null", "--no-recursion", "--verbatim-files-from"]
         packed = self._run([*argv, "--hard-dereference", "--sparse", "--files-from", "-", "--file", "-"], names)
+        left = _MOST_BYTES
         with tarfile.open(fileobj=io.BytesIO(packed), errors="surrogateescape") as archive:
             for member in archive:
                 path = wanted.pop(member.name, None)
-                if path is not None and member.isfile() and (file := archive.extractfile(member)) is not None:
-                    yield path, file.read(), member.mode
+                if path is None or not member.isfile() or (file := archive.extractfile(member)) is None:
+                    continue
+                left -= member.size
+                if left < 0:
+                    raise tarfile.TarError(f"more than {_MOST_BYTES >> 30} GiB")
+                yield path, file.read(), member.mode
 
     def _run(self, argv: Sequence[str], given: bytes) -> bytes:
         job = self._lab[self._host].popen(argv, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
