@@ -181,7 +181,8 @@ def test_a_guest_that_lies_about_its_files_writes_nowhere_else(tmp_path: Path) -
         open("wanted", "w").write("right")
         place = os.getcwd().lstrip("/")
         with tarfile.open("/lies.tar", "w", format=tarfile.GNU_FORMAT) as lies:
-            for name, kind in (("etc/lie", b"0"), (f"{place}/../lie", b"0"), (f"{place}/wanted", b"2"), ("/lie", b"0")):
+            lies_of = (("etc/lie", b"0"), (f"{place}/../lie", b"0"), (f"{place}/wanted", b"2"), ("/lie", b"0"))
+            for name, kind in lies_of:
                 member = tarfile.TarInfo(name)
                 member.type, member.size, member.linkname = kind, 3 if kind == b"0" else 0, "/etc/passwd"
                 lies.addfile(member, io.BytesIO(b"lie"))
