@@ -60,9 +60,8 @@ def makeTerm(
 def _without_display(node: Node, cmd: str) -> list[Popen[Any]]:
     """Open a pane of tmux, or tell what opens a shell in `node` from outside of the script's machine."""
     if on_virtual_clock():
-        output(
-            f"*** No terminal of this machine reaches the virtual clock; for {node.name} type: noecho {node.name} bash\n"
-        )
+        said = "*** No terminal of this machine reaches the virtual clock"
+        output(f"{said}; for {node.name} type: noecho {node.name} bash\n")
         return []
     # Outside, processes have other numbers; the shell of a node is known by its name.
     found = f"$(pgrep -n -f {shlex.quote(f'mininet:{node.name}$')})"
