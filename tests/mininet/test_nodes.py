@@ -134,3 +134,34 @@ def test_an_interface_name_of_16_characters_is_refused_by_name_and_one_of_15_wor
     ], done.stdout + done.stderr
     assert all(line.startswith("Error creating interface pair (") for line in lines[:3])
     assert lines[3] == f"0.0 ['{'a' * 15}', 'lo']", done.stderr
+
+
+def test_hosts_take_over_what_a_script_sets_in_its_machine_before(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import os
+        from mininet.net import Mininet
+        first = [name for name in open("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read().split()]
+        usual = open("/proc/sys/net/ipv4/tcp_congestion_control").read().strip()
+        other = next(name for name in first if name != usual)
+        net = Mininet()
+        def settings(name):
+            host = net.addHost(name)
+            told = host.cmd("sysctl -n net.ipv4.tcp_congestion_control net.ipv4.tcp_rmem net.ipv4.ip_forward").split()
+            return told[0].replace(usual, "usual").replace(other, "other"), told[1:]
+        before = settings("h1")
+        os.system(f"sysctl -qw net.ipv4.tcp_congestion_control={other} net.ipv4.tcp_rmem='4096 50000 60000'")
+        os.system("sysctl -qw net.ipv4.ip_forward=1")
+        print(before[0], before[1][3], settings("h2"))
+        # What is there already keeps what it has.
+        print(net["h1"].cmd("sysctl -n net.ipv4.tcp_rmem").split() == before[1][:3])
+        os.system(f"sysctl -qw net.ipv4.tcp_congestion_control={usual}")
+        print(settings("h3")[0])
+        """,
+    )
+    assert done.stdout.splitlines() == [
+        "usual 0 ('other', ['4096', '50000', '60000', '1'])",
+        "True",
+        "usual",
+    ], done.stdout + done.stderr

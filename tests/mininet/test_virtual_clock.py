@@ -254,10 +254,12 @@ def test_what_the_virtual_clock_does_not_have_is_told(tmp_path: Path) -> None:
         net.addController("c0", RemoteController, port=7777)
         net.addNAT()
         net.start()
+        print(net.runCpuLimitTest(0.5))
         net.stop()
         """,
     )
     assert "cpu=0.1 of h1 is left out: on the virtual clock programs take no processor time" in done.stderr
+    assert done.stdout == "[]\n" and "runCpuLimitTest is left out: on the virtual clock" in done.stderr
     assert "no controller beside the script's machine is reached; start it with --controller-run" in done.stderr
     assert "nat0 reaches nothing beyond the machine of the script" in done.stderr
 
@@ -285,6 +287,14 @@ def test_mn_takes_the_settings_of_the_virtual_clock_before_its_own(tmp_path: Pat
     assert ((tmp_path / "day").read_text(), (tmp_path / "colour").read_text()) == ("2027-02-03\n", "blue\n")
     late = twinnet("mn", *own, "--clock", "virtual", folder=tmp_path)
     assert late.returncode == 2 and "--clock comes after an option of mn" in late.stderr
+
+
+def test_lines_of_both_outputs_keep_their_order_in_one_file(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import sys\nfor n in range(3):\n    print(n)\n    print(n, file=sys.stderr)\n")
+    with (tmp_path / "log").open("wb") as log:
+        command = [*COMMAND, "mininet", "--clock", "virtual", "script.py"]
+        subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True, timeout=60)
+    assert (tmp_path / "log").read_text() == "0\n0\n1\n1\n2\n2\n"
 
 
 def test_settings_of_the_virtual_clock_are_refused_on_the_wall_clock(tmp_path: Path) -> None:

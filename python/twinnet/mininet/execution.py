@@ -11,6 +11,7 @@ from typing import Any
 
 from twinnet import _core
 from twinnet.mininet import outside
+from twinnet.mininet.inherited_settings import SETTINGS
 from twinnet.mininet.kernel import CLONE_FS, CLONE_NEWNET, CLONE_NEWNS, MS_REC, MS_SLAVE, mount, setns, unshare
 from twinnet.mininet.log import debug
 
@@ -108,7 +109,9 @@ class _Steps:
     def take(self) -> None:
         """Enter or make the namespaces, by this thread alone."""
         if self.new:
+            settings = SETTINGS.changed()
             unshare(CLONE_NEWNET | CLONE_NEWNS)
+            SETTINGS.set(settings)
             mount("none", "/", "", MS_REC | MS_SLAVE)
             mount("sysfs", "/sys", "sysfs", 0)
             _core.keep_kernel_files(proc=False)

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from twinnet.mininet.base_node import Node
+from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.log import debug, error, info, output
 from twinnet.mininet.util import fmtBps, numCores, waitListening
+from twinnet.mininet.virtual_time import on_virtual_clock
 
 __all__ = ["Measuring", "PingResult"]
 
@@ -212,8 +214,14 @@ class Measuring:
             The share that hosts are limited to; as many loops run as can use it.
         duration
             Seconds.
+
+        On the virtual clock, where endless loops would stand for ever, there are no shares, and this is told.
         """
         info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
+        if on_virtual_clock():
+            said = "runCpuLimitTest is left out: on the virtual clock programs take no processor time"
+            FABRIC.advice.tell("cpu test", said, "leave --clock virtual away to measure shares of processors")
+            return []
         cores = numCores()
         loops: dict[Node, list[int]] = {host: [] for host in self.hosts}
         for host, pids in loops.items():

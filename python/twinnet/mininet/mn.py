@@ -13,6 +13,7 @@ from typing import Any
 from twinnet.mininet import cli as cli_module
 from twinnet.mininet import names, virtual_time
 from twinnet.mininet.clean import cleanup
+from twinnet.mininet.inherited_settings import SETTINGS
 from twinnet.mininet.link import Link, OVSLink, TCLink, TCULink
 from twinnet.mininet.log import LEVELS, debug, error, info, lg, output, warn
 from twinnet.mininet.net import VERSION, Mininet, MininetWithControlNet
@@ -262,6 +263,7 @@ def _begin(arguments: list[str]) -> int:
 def main(arguments: list[str]) -> int:
     """Do what ``mn`` does with `arguments`; return its status."""
     names.install()
+    SETTINGS.remember()
     virtual_time.begin()
     try:
         return _begin(arguments)

@@ -17,6 +17,7 @@ from twinnet.interpreter import PYTHON
 from twinnet.mininet import machine, names, virtual_time
 from twinnet.mininet.advice import STRICT_VARIABLE
 from twinnet.mininet.beside_controller import beside
+from twinnet.mininet.inherited_settings import SETTINGS
 from twinnet.mininet.python2 import convert_modules, for_python_3
 from twinnet.mininet.wishes import EXPORT_VARIABLE, PYTHON_2_VARIABLE, REPORT_VARIABLE, SCRIPT_VARIABLE
 
@@ -118,6 +119,7 @@ def main(arguments: list[str]) -> int:
         if old:
             print(f"twinnet: {path} is written for Python 2: {_REMEDY}", file=sys.stderr)
         return 1
+    SETTINGS.remember()
     virtual_time.begin()
     try:
         exec(code, module.__dict__)

@@ -10,6 +10,7 @@ import compileall
 import os
 import signal
 import sys
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from twinnet.errors import BadFile, BadValue
 from twinnet.interpreter import PYTHON
 from twinnet.lab.own_terminal import join_terminals, on_terminal
 from twinnet.lab.terminal_job import start_on_terminal
-from twinnet.lab_process.job import DEVNULL, Ending
+from twinnet.lab_process.job import DEVNULL, Ending, Stream
 from twinnet.mininet.wishes import SEED_VARIABLE, TELLS_VARIABLE
 from twinnet.mininet.written_files import WrittenFiles
 from twinnet.network.network import Network
@@ -40,6 +41,7 @@ _OF_THE_GUEST = ("/dev", "/proc", "/run", "/sys")
 """Folders of which the guest has its own."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDS_WITHIN = "30 s"
+_SLOW_AFTER_S = 60.0
 _MOST_HASH_SEED = 1 << 32
 
 
@@ -156,8 +158,13 @@ class VirtualMachine:
 
     def _ran_without_terminal(self, lab: Lab, argv: Sequence[str], env: dict[str, str]) -> Ending:
         given = sys.__stdin__ if sys.__stdin__ is not None and not sys.__stdin__.isatty() else DEVNULL
+        errors: Stream = 2
+        if os.path.sameopenfile(1, 2):
+            # In one file the lines of both are to have their order.
+            argv, errors = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *argv], DEVNULL
+        lab.while_time_passes(_SlowTime().look)
         try:
-            job = lab[_HOST].popen(argv, stdin=given, stdout=1, stderr=2, env=env, cwd=str(Path.cwd()))
+            job = lab[_HOST].popen(argv, stdin=given, stdout=1, stderr=errors, env=env, cwd=str(Path.cwd()))
         except BadValue as refused:
             raise BadValue(
                 "what the script reads must have an end: on the virtual clock it is read whole before the script"
@@ -173,6 +180,26 @@ class VirtualMachine:
                 return job.wait(_ENDS_WITHIN)
             job.signal(signal.SIGKILL)
             return job.wait()
+
+
+class _SlowTime:
+    """Tells once when the script's time goes slowly."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._told = False
+
+    def look(self, now_ps: int) -> bool:
+        """Look at the lab's time; no time is to stop for it."""
+        real_s, simulated_s = time.monotonic() - self._began_s, now_ps / 1e12
+        if not self._told and real_s > _SLOW_AFTER_S and simulated_s < real_s / 2:
+            self._told = True
+            print(
+                f"twinnet: {simulated_s:.3g} s of the virtual clock took {real_s:.0f} s so far (TCP over links without a"
+                " rate carries hundreds of Gbit/s there: give them one by bw=)",
+                file=sys.stderr,
+            )
+        return False
 
 
 @contextmanager
