@@ -64,9 +64,9 @@ def test_round_trips_are_arithmetic_and_time_passes_as_the_script_says(tmp_path:
             net.addLink(net.addHost(f"h{n}"), s1, bw=10, delay="5ms")
         net.start()
         net["h1"].cmd("ping -c1 10.0.0.2")
-        print(net["h1"].cmd("ping -c 20 10.0.0.2").splitlines()[-1])
+        print(net["h1"].cmd("ping -c 10 10.0.0.2").splitlines()[-1])
         begin = time.time()
-        time.sleep(100)
+        time.sleep(50)
         print(round(time.time() - begin, 3), sys.argv[1:])
         net.stop()
         raise SystemExit(3)
@@ -77,8 +77,8 @@ def test_round_trips_are_arithmetic_and_time_passes_as_the_script_says(tmp_path:
     least, mean, most = (float(one) for one in re.findall(r"[0-9.]+", trips)[:3])
     # Four times 5 ms, and 98 bytes at 10 Mbit/s as tc counts them; Linux's calls cost a few microseconds.
     assert 20.3136 <= least <= mean <= most < 20.3136 + 0.02, trips
-    assert slept == "100.0 ['--topo', 'x']"
-    assert re.search(r"^twinnet: fidelity: valid, 1[12]\d(\.\d)? s, \d+ frames", done.stderr, re.M), done.stderr
+    assert slept == "50.0 ['--topo', 'x']"
+    assert re.search(r"^twinnet: fidelity: valid, [56]\d(\.\d+)? s, \d+ frames", done.stderr, re.M), done.stderr
     assert done.returncode == 3
 
 
