@@ -1,8 +1,8 @@
 """Settings of the network that a script makes in its machine for the hosts to come: ``sysctl -w
 net.ipv4.tcp_congestion_control=reno``, as exercises on queues have it.
 
-Linux gives a new network namespace those of the first one (``tcp_sk_init`` and ``devinet_init_net``), which is Mininet's
-machine. Ours is not, so hosts take over here what has changed there since the script began.
+Linux gives a new network namespace those of the first one (``tcp_sk_init`` and ``devinet_init_net``), which is the
+machine of Mininet's scripts. Ours is another, so hosts take over here what has changed there since the script began.
 """
 
 from __future__ import annotations

@@ -195,8 +195,8 @@ class _SlowTime:
         if not self._told and real_s > _SLOW_AFTER_S and simulated_s < real_s / 2:
             self._told = True
             print(
-                f"twinnet: {simulated_s:.3g} s of the virtual clock took {real_s:.0f} s so far (TCP over links without a"
-                " rate carries hundreds of Gbit/s there: give them one by bw=)",
+                f"twinnet: {simulated_s:.3g} s of the virtual clock took {real_s:.0f} s so far (TCP over links without"
+                " a rate carries hundreds of Gbit/s there: give them one by bw=)",
                 file=sys.stderr,
             )
         return False
