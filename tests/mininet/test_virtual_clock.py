@@ -127,7 +127,8 @@ def test_files_of_the_folder_are_brought_back_and_nothing_else_is_touched(tmp_pa
     outside = tmp_path / "outside"
     kept = tmp_path / "kept"
     here = tmp_path / "here"
-    for folder in (outside, kept, here):
+    own = tmp_path / "own"
+    for folder in (outside, kept, here, own):
         folder.mkdir()
     (here / "deleted").write_text("it stays\n")
     (here / "changed").write_text("a long first text\n")
@@ -135,22 +136,23 @@ def test_files_of_the_folder_are_brought_back_and_nothing_else_is_touched(tmp_pa
     (here / "leads-out").symlink_to(outside)
     (outside / "precious").write_text("precious\n")
     before = (here / "same").stat().st_mtime_ns
-    done = run(
-        here,
-        f"""
+    (own / "script.py").write_text(
+        textwrap.dedent(
+            f"""
         import os
         from mininet.net import Mininet
         net = Mininet()
         h1 = net.addHost("h1")
+        open(os.path.join(os.path.dirname(__file__), "beside"), "w").write("beside\\n")
         h1.cmd("mkdir -p results/deep; echo one > results/deep/one; echo new > changed; rm deleted; echo same > same")
         h1.cmd("printf '#!/bin/sh\\n' > tool; chmod 755 tool; ln -s /etc/passwd secrets; mkfifo pipe")
         h1.cmd("rm leads-out; mkdir leads-out; echo mine > leads-out/precious")
         h1.cmd("mkdir -p __pycache__; echo x > __pycache__/x")
         h1.cmd("echo two > {kept}/two; echo three > /var/three-of-a-test; echo four > /tmp/four-of-a-test")
-        """,
-        "--keep",
-        str(kept),
+        """
+        )
     )
+    done = twinnet("mininet", "--clock", "virtual", "--keep", str(kept), "../own/script.py", folder=here)
     assert done.returncode == 0, done.stderr
     assert (here / "results/deep/one").read_text() == "one\n"
     assert (here / "changed").read_text() == "new\n"
@@ -158,12 +160,16 @@ def test_files_of_the_folder_are_brought_back_and_nothing_else_is_touched(tmp_pa
     assert (here / "deleted").read_text() == "it stays\n"
     assert (here / "same").stat().st_mtime_ns == before
     assert (kept / "two").read_text() == "two\n"
+    assert (own / "beside").read_text() == "beside\n"
     assert not (here / "secrets").exists() and not (here / "pipe").exists() and not (here / "__pycache__").exists()
     assert sorted(one.name for one in outside.iterdir()) == ["precious"]
     assert (outside / "precious").read_text() == "precious\n"
     assert not Path("/tmp/four-of-a-test").exists()
     brought = re.search(r"brought back from the virtual clock: (.*)", done.stderr)
-    assert brought and set(brought[1].split(", ")) == {"changed", "results/deep/one", "tool", str(kept / "two")}
+    assert brought and set(brought[1].split(", ")) == {
+        *("changed", "results/deep/one", "tool"),
+        *(str(kept / "two"), str(own / "beside")),
+    }
     assert "twinnet: not brought back: " in done.stderr and "leads-out/precious (Not a directory)" in done.stderr
     assert not Path("/var/three-of-a-test").exists()
     assert "written elsewhere, and gone (--keep FOLDER brings it back): /var/three-of-a-test\n" in done.stderr

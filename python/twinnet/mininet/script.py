@@ -85,7 +85,9 @@ def run(
     command = [*PYTHON, "-m", "twinnet.mininet.script", script, *arguments]
     if controller is not None:
         command = beside(controller, command)
-    return machine.run(command, variables) if virtual is None else virtual.run(command, variables, files)
+    if virtual is None:
+        return machine.run(command, variables)
+    return virtual.run(command, variables, [Path(script).absolute().parent], files)
 
 
 def main(arguments: list[str]) -> int:

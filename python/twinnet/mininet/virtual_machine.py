@@ -78,7 +78,11 @@ class VirtualMachine:
     keep: Sequence[str] = ()
 
     def run(
-        self, command: Sequence[str], environment: Mapping[str, str] | None = None, files: Sequence[Path] = ()
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        folders: Sequence[Path] = (),
+        files: Sequence[Path] = (),
     ) -> int:
         """Run `command` in a machine of its own on the virtual clock, bring back what it wrote, and return its status
         (128 + signal when a signal ended it).
@@ -89,6 +93,8 @@ class VirtualMachine:
             The program and its arguments.
         environment
             Variables that it has beside those of the machine.
+        folders
+            Further folders whose written files are brought back.
         files
             Files that are brought back wherever they are, with those that are numbered after them.
 
@@ -101,8 +107,8 @@ class VirtualMachine:
         LabError
             What keeps the guest from running.
         """
-        folders = [Path.cwd(), *(Path(one).absolute() for one in self.keep)]
-        for folder in folders:
+        kept = [Path.cwd(), *(Path(one).absolute() for one in self.keep), *folders]
+        for folder in kept:
             if any(folder.is_relative_to(one) for one in _OF_THE_GUEST):
                 raise BadFile(
                     f"{folder} is not there on the virtual clock: the guest has its own {folder.parts[1]}",
@@ -115,7 +121,7 @@ class VirtualMachine:
         with net.simulate(
             hosts="programs", memory=self.memory or _MEMORY, date=self.date, patience=self.patience or _PATIENCE
         ) as lab:
-            written = WrittenFiles(lab, _HOST, folders, files)
+            written = WrittenFiles(lab, _HOST, kept, files)
             argv = [*PYTHON, "-m", "twinnet.mininet.machine", *command]
             try:
                 ending = self._ran(lab, argv, self._environment(environment or {}))
