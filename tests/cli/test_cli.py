@@ -182,3 +182,11 @@ def test_a_second_place_to_listen_is_refused() -> None:
     done = run("switch", "--port", "lo", "--listen", "ptcp:6654", "--listen", "ptcp:6655")
     assert done.returncode == 2
     assert "a switch listens in one place, and ptcp:6654 and ptcp:6655 were given" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_caller_has_closed_are_empty_ones(closed: str) -> None:
+    command = [sys.executable, "-P", "-c", "from twinnet.cli import main; main()", "labs", "--json"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (">&-" in closed.replace("2>&-", "")) == (done.stdout == "")

@@ -18,8 +18,22 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``twinnet`` with `arguments` (default: those of the process) and end the process."""
+    _open_closed_streams()
     _speak_utf8()
     sys.exit(run(arguments))
+
+
+def _open_closed_streams() -> None:
+    """Have ``/dev/null`` where the caller has closed a standard stream (``>&-``): a file that is opened later would get
+    its number, and what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(opened, True)
+            setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def _speak_utf8() -> None:

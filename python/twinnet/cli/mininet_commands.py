@@ -83,8 +83,9 @@ def _virtual(clock: str, settings: dict[str, Any]) -> VirtualMachine | None:
         name, assigned, value = text.partition("=")
         if not name:
             raise BadValue(f"--env {text}: it has no name", "write NAME=VALUE")
-        if assigned or name in os.environ:
-            variables[name] = value if assigned else os.environ[name]
+        if not assigned and name not in os.environ:
+            raise BadValue(f"--env {name}: you have no such variable", "write NAME=VALUE")
+        variables[name] = value if assigned else os.environ[name]
     return VirtualMachine(variables=variables, **given)
 
 

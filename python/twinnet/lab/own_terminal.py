@@ -10,17 +10,22 @@ import sys
 import termios
 import tty
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from twinnet.lab_process.job import Ending, Job
 
-__all__ = ["join_terminals", "on_terminal"]
+__all__ = ["is_terminal", "join_terminals", "on_terminal"]
 
 
 def on_terminal() -> bool:
     """Return whether the user sits at a terminal, with input and output."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Return whether `stream` is a terminal; ``None``, a stream of this process that is closed, is none."""
+    return stream is not None and stream.isatty()
 
 
 def join_terminals(start: Callable[[tuple[int, int]], tuple[Job, int]]) -> Ending:

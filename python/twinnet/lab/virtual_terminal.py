@@ -32,8 +32,13 @@ HAS_READ = "\x1b_twinnet has read\x1b\\"
 _MARKS = {READS.encode(): True, HAS_READ.encode(): False}
 _LOOK_S = 0.02
 _HURRY_PS = PS_PER_SECOND
-_TYPED_PS = PS_PER_SECOND // 1000
-"""The virtual time in which a program takes in what is typed, and shows it, while it reads."""
+_SETTLES_PS = PS_PER_SECOND // 50
+_KEY_PS = PS_PER_SECOND // 100_000
+"""The virtual time in which a program that reads takes in what is typed, and shows it: in all, and for each byte more.
+Its processor may be with another program for some milliseconds."""
+_ENDS_READING = frozenset(b"\r\n\x03\x04\x1a\x1c")
+_ENDS_PS = PS_PER_SECOND
+"""What ends a line, and the most virtual time until the program has read it."""
 _MOST_BEHIND_S = 0.2
 """What a machine that is too slow may owe: it need not hurry to catch up with more."""
 
@@ -70,7 +75,10 @@ class VirtualTerminal:
         self._hurries = tells_when_it_reads
         self._reads = False
         self._begun = b""
+        self._marks = 0
         self._typed = threading.Event()
+        self._due_ps = 0
+        self._due_changes = threading.Lock()
         self.screen: SlowReader = SlowReader(os.dup(end), self._taken_out if tells_when_it_reads else None)
         self._failure: TwinnetError | None = None
         self._over = threading.Event()
@@ -88,7 +96,8 @@ class VirtualTerminal:
             # Whoever lets time pass hears of what is wrong.
             with contextlib.suppress(TwinnetError):
                 self._programs.feed_to(job, typed)
-            self._typed.set()
+            if typed:
+                self._give_time(_ENDS_PS if _ENDS_READING & set(typed) else _SETTLES_PS + len(typed) * _KEY_PS)
 
         self._feeder = Feeder(os.dup(self._end), feed)
         threading.Thread(target=self._keep_pace, args=(job,), name="twinnet-terminal", daemon=True).start()
@@ -118,6 +127,9 @@ class VirtualTerminal:
             place, mark = min(found)
             self._reads = _MARKS[mark]
             self._hurries = False
+            self._marks += 1
+            # What was typed before may be there for it already.
+            self._give_time(_SETTLES_PS)
             written = written[:place] + written[place + len(mark) :]
         # A mark may come in two pieces.
         begun = written[written.rfind(b"\x1b") :] if b"\x1b" in written else b""
@@ -125,6 +137,22 @@ class VirtualTerminal:
             self._begun = begun
             written = written[: len(written) - len(begun)]
         return written
+
+    def _give_time(self, length_ps: int) -> None:
+        """Let the program have so much time, although it reads."""
+        with self._due_changes:
+            self._due_ps = max(self._due_ps, length_ps)
+        self._typed.set()
+
+    def _settle(self, job: VirtualJob) -> None:
+        """Wait a moment for what is typed, and let the program take it in."""
+        if not self._typed.wait(_LOOK_S):
+            return
+        with self._due_changes:
+            due_ps, self._due_ps = self._due_ps, 0
+            self._typed.clear()
+        seen = self._marks
+        self._connection.pass_until(lambda: job.over or self._marks != seen, due_ps)
 
     def _keep_pace(self, job: VirtualJob) -> None:
         try:
@@ -136,9 +164,7 @@ class VirtualTerminal:
                     self._connection.pass_until(lambda: job.over or self._reads, _HURRY_PS)
                     continue
                 if self._reads:
-                    if self._typed.wait(_LOOK_S):
-                        self._typed.clear()
-                        self._connection.pass_until(lambda: job.over, _TYPED_PS)
+                    self._settle(job)
                     continue
                 now_ps = self._connection.now()["now_ps"]
                 ahead_ps = began_ps + int((time.monotonic() - began_s) * PS_PER_SECOND) - now_ps

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from twinnet.errors import BadFile, BadValue
 from twinnet.interpreter import PYTHON
-from twinnet.lab.own_terminal import join_terminals, on_terminal
+from twinnet.lab.own_terminal import is_terminal, join_terminals, on_terminal
 from twinnet.lab.terminal_job import start_on_terminal
 from twinnet.lab_process.job import DEVNULL, Ending, Stream
 from twinnet.mininet.wishes import SEED_VARIABLE, TELLS_VARIABLE
@@ -109,11 +109,16 @@ class VirtualMachine:
         """
         kept = [Path.cwd(), *(Path(one).absolute() for one in self.keep), *folders]
         for folder in kept:
+            if not folder.is_dir():
+                raise BadFile(f"{folder} is no folder", "name one that is there, or make it first")
             if any(folder.is_relative_to(one) for one in _OF_THE_GUEST):
                 raise BadFile(
                     f"{folder} is not there on the virtual clock: the guest has its own {folder.parts[1]}",
                     "copy what the script needs to another folder, and start it there",
                 )
+        for text in (*command, *(self.variables or {}).values()):
+            if not _is_text(text):
+                raise BadValue(f"{text!r} is no text in UTF-8", "write it in UTF-8")
         # Python would compile it in each guest anew, which takes calls of Linux and so time.
         compileall.compile_dir(_PACKAGE, quiet=2)
         net = Network(seed=self.seed)
@@ -150,7 +155,7 @@ class VirtualMachine:
 
     def _ran(self, lab: Lab, argv: Sequence[str], env: dict[str, str]) -> Ending:
         with _signals_raised():
-            if not (on_terminal() and sys.stderr.isatty()):
+            if not (on_terminal() and is_terminal(sys.stderr)):
                 return self._ran_without_terminal(lab, argv, env)
             env[TELLS_VARIABLE] = "1"
 
@@ -163,14 +168,15 @@ class VirtualMachine:
                 return Ending(-asked.number, 0.0, False)
 
     def _ran_without_terminal(self, lab: Lab, argv: Sequence[str], env: dict[str, str]) -> Ending:
-        given = sys.__stdin__ if sys.__stdin__ is not None and not sys.__stdin__.isatty() else DEVNULL
-        errors: Stream = 2
-        if os.path.sameopenfile(1, 2):
+        given = sys.__stdin__ if sys.__stdin__ is not None and not is_terminal(sys.__stdin__) else DEVNULL
+        output: Stream = 1 if sys.__stdout__ is not None else DEVNULL
+        errors: Stream = 2 if sys.__stderr__ is not None else DEVNULL
+        if output == 1 and errors == 2 and os.path.sameopenfile(1, 2):
             # In one file the lines of both are to have their order.
             argv, errors = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *argv], DEVNULL
         lab.while_time_passes(_SlowTime().look)
         try:
-            job = lab[_HOST].popen(argv, stdin=given, stdout=1, stderr=errors, env=env, cwd=str(Path.cwd()))
+            job = lab[_HOST].popen(argv, stdin=given, stdout=output, stderr=errors, env=env, cwd=str(Path.cwd()))
         except BadValue as refused:
             raise BadValue(
                 "what the script reads must have an end: on the virtual clock it is read whole before the script"
@@ -188,6 +194,14 @@ class VirtualMachine:
             return job.wait()
 
 
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _SlowTime:
     """Tells once when the script's time goes slowly."""
 
@@ -201,8 +215,8 @@ class _SlowTime:
         if not self._told and real_s > _SLOW_AFTER_S and simulated_s < real_s / 2:
             self._told = True
             print(
-                f"twinnet: {simulated_s:.3g} s of the virtual clock took {real_s:.0f} s so far (TCP over links without"
-                " a rate carries hundreds of Gbit/s there: give them one by bw=)",
+                f"twinnet: {simulated_s:.3g} s of the virtual clock took {real_s:.0f} s so far (if that is TCP over"
+                " links without a rate, it carries hundreds of Gbit/s there: give them one by bw=)",
                 file=sys.stderr,
             )
         return False

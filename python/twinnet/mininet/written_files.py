@@ -66,6 +66,9 @@ class WrittenFiles:
         kept = [path for path in listed if self._is_kept(path)]
         try:
             for path, content, mode in self._contents(kept):
+                if content is None:
+                    failed.append(f"{path} (there are more than {_MOST_BYTES >> 30} GiB)")
+                    continue
                 try:
                     if self._put(path, content, mode):
                         brought.append(path)
@@ -109,8 +112,8 @@ class WrittenFiles:
             if ".." not in path.parts and path.is_relative_to(_WRITTEN):
                 yield Path("/") / path.relative_to(_WRITTEN)
 
-    def _contents(self, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
-        """Yield `paths` with their contents and modes."""
+    def _contents(self, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes | None, int]]:
+        """Yield `paths` with their contents and modes; ``None``: all that is brought back would be too large."""
         if not paths:
             return
         wanted = {str(path).lstrip("/"): path for path in paths}
@@ -123,10 +126,9 @@ class WrittenFiles:
                 path = wanted.pop(member.name, None)
                 if path is None or not member.isfile() or (file := archive.extractfile(member)) is None:
                     continue
-                left -= member.size
-                if left < 0:
-                    raise tarfile.TarError(f"more than {_MOST_BYTES >> 30} GiB")
-                yield path, file.read(), member.mode
+                too_large = member.size > left
+                left -= 0 if too_large else member.size
+                yield path, None if too_large else file.read(), member.mode
 
     def _run(self, argv: Sequence[str], given: bytes) -> bytes:
         job = self._lab[self._host].popen(argv, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
