@@ -20,6 +20,7 @@ from kernels_here import needs_a_kernel
 from mininet_scripts import COMMAND, twinnet
 from ordinary_user import an_ordinary_user
 from terminal_session import TerminalSession
+from twinnet.mininet.written_files import WrittenFiles
 
 pytestmark = needs_a_kernel
 needs_iperf3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
@@ -202,6 +203,15 @@ def test_a_guest_that_lies_about_its_files_writes_nowhere_else(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["here", "script.py"]
     assert not Path("/etc/lie").exists() and not Path("/lie").exists()
+
+
+def test_what_the_guest_itself_writes_is_no_file_of_the_script(capfd: pytest.CaptureFixture[str]) -> None:
+    net = tn.Network()
+    net.host("h1")
+    with net.simulate(hosts="programs") as lab:
+        assert "/run/written/etc/hostname\n" in lab["h1"].run("find /run/written -type f").stdout
+        WrittenFiles(lab, "h1", [Path("/etc"), Path("/var")]).bring_back()
+        assert capfd.readouterr().err == ""
 
 
 def test_the_network_and_the_page_of_a_run_are_written_elsewhere_too(tmp_path: Path) -> None:

@@ -27,11 +27,16 @@ __all__ = ["WrittenFiles"]
 
 _WRITTEN = "/run/written"
 """Where the guest shows what was written (`furnish` in crates/linux/src/guest/first_process/building.rs)."""
-_LEFT_AWAY = (
-    *("/tmp", "/var/tmp", "/var/run", "/run"),
-    *("/etc/hostname", "/etc/localtime", "/etc/machine-id", "/etc/resolv.conf", "/etc/timezone", "/var/lib/dbus"),
+_OF_THE_GUEST = frozenset(
+    Path(one)
+    for one in (
+        *("/etc/hostname", "/etc/localtime", "/etc/machine-id", "/etc/resolv.conf", "/etc/timezone"),
+        "/var/lib/dbus/machine-id",
+    )
 )
-"""What nobody misses: files for the time of the run, and what the guest itself writes."""
+"""What the guest itself writes (`OF_THE_MACHINE` in building.rs): never this machine's, wherever a script is started."""
+_LEFT_AWAY = ("/tmp", "/var/tmp", "/var/run", "/run")
+"""What nobody misses: files for the time of the run."""
 _CACHES = frozenset({"__pycache__", ".cache"})
 _HISTORIES = frozenset({".bash_history", ".mininet_history", ".python_history"})
 _MOST_NAMES = 5
@@ -62,7 +67,7 @@ class WrittenFiles:
         """Bring back what was written in the folders, and tell on stderr of it, and of what was written elsewhere."""
         brought: list[Path] = []
         failed: list[str] = []
-        listed = list(self._listed())
+        listed = [path for path in self._listed() if path not in _OF_THE_GUEST]
         kept = [path for path in listed if self._is_kept(path)]
         try:
             for path, content, mode in self._contents(kept):
