@@ -34,7 +34,7 @@ _OF_THE_GUEST = frozenset(
         "/var/lib/dbus/machine-id",
     )
 )
-"""What the guest itself writes (`OF_THE_MACHINE` in building.rs): never this machine's, wherever a script is started."""
+"""What the guest itself writes (`OF_THE_MACHINE` in building.rs): not this machine's, wherever a script is started."""
 _LEFT_AWAY = ("/tmp", "/var/tmp", "/var/run", "/run")
 """What nobody misses: files for the time of the run."""
 _CACHES = frozenset({"__pycache__", ".cache"})
