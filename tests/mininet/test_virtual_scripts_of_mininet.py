@@ -84,6 +84,44 @@ def test_round_trips_are_arithmetic_and_time_passes_as_the_script_says(tmp_path:
 
 
 @needs_iperf3
+def test_an_idle_network_sleeps_and_a_line_without_a_rate_carries_what_a_fast_machine_does(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        import re, time
+        from pathlib import Path
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(SingleSwitchTopo(2), switch=OVSBridge, controller=None, link=TCLink)
+        net.start()
+        h1, h2 = net.hosts
+        def sleeps():
+            places = [one for one in Path("/proc").glob("*/task/*") if one.parent.parent.name.isdigit()]
+            (fabric,) = (one for one in places if (one / "comm").read_text().strip() == "fabric")
+            return int(re.search("^voluntary_ctxt_switches:(.*)", (fabric / "status").read_text(), re.M)[1])
+        h1.cmd("ping -c1 10.0.0.2")
+        before = sleeps()
+        time.sleep(100)
+        print("sleeps", sleeps() - before)
+        h2.cmd("iperf3 -s -D")
+        for amount in ("400M", "4M"):
+            print(h1.cmd(f"sleep 0.1; iperf3 -f m -n {amount} -c 10.0.0.2 | grep receiver"))
+            h1.intfs[0].config(bw=100), h2.intfs[0].config(bw=100)
+        net.stop()
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"^sleeps (\d+)", done.stdout, re.M)
+    # It looks once a second whether a wake-up was lost.
+    assert found and int(found[1]) <= 120, done.stdout
+    fast, slow = (float(one) for one in re.findall(r"([0-9.]+) Mbits/sec", done.stdout))
+    # 27 us for a segment of 65160 bytes; both begin slowly.
+    assert 17_000 < fast < 19_500 and 85 < slow < 96, done.stdout
+
+
+@needs_iperf3
 @needs_ping
 def test_a_script_gives_the_same_to_the_nanosecond_whoever_runs_it(tmp_path: Path) -> None:
     (deep := tmp_path / "/".join(["a-folder"] * 5)).mkdir(parents=True)

@@ -33,7 +33,7 @@ use waiting::Waiting;
 pub use usage::AgentUsage;
 
 use crate::service::{Call, ErrorName, LabError, Service};
-use crate::wall::clock::LabClock;
+use crate::wall::clock::{time_is_virtual, LabClock};
 use crate::wall::fidelity::{ThreadUsage, Timeliness};
 use crate::wall::scheduling::{take_short_turns, AGENT_THREAD_NAME};
 
@@ -174,12 +174,6 @@ fn refuse(command: Command) {
         "the agent that runs apps has ended",
         "stop the lab and start it anew",
     )));
-}
-
-/// Returns `true` in a guest whose kernel travels in time.
-fn time_is_virtual() -> bool {
-    let clock = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    clock.is_ok_and(|name| name.starts_with("time-travel"))
 }
 
 /// Timers of this thread fire when they are due, not up to 50 us later.

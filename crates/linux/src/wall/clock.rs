@@ -1,6 +1,17 @@
 //! The wall clock of a lab: `CLOCK_MONOTONIC`, counted from the moment the lab started.
+//!
+//! In a guest whose kernel travels in time, computing takes none. A thread that waits for events and handles them holds
+//! the clock still from one wait to the next ([`LabClock::hold_at`]): looking at it would be a system call each time, and
+//! the only thing that makes it late.
+
+use std::cell::Cell;
 
 use twinnet_units::Time;
+
+thread_local! {
+    /// The reading of `CLOCK_MONOTONIC` at which this thread holds its clocks.
+    static HELD_NS: Cell<Option<u64>> = const { Cell::new(None) };
+}
 
 /// Tells the lab's time. Copies share the same zero.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +39,15 @@ impl LabClock {
         Self { zero_ns }
     }
 
-    /// The lab's time now.
+    /// The lab's time now; in a thread that [holds](Self::hold_at) it, the time when it did so last.
     #[must_use]
     pub fn now(&self) -> Time {
-        Time::from_ns(monotonic_ns().saturating_sub(self.zero_ns))
+        Time::from_ns(HELD_NS.get().unwrap_or_else(monotonic_ns).saturating_sub(self.zero_ns))
+    }
+
+    /// From now on this thread's clocks show `time`, or what it is now, until it calls this again.
+    pub(crate) fn hold_at(&self, time: Option<Time>) {
+        HELD_NS.set(Some(time.map_or_else(monotonic_ns, |time| self.monotonic_ns_at(time))));
     }
 
     /// The lab's time at `CLOCK_MONOTONIC` = `ns`; zero when that was before the lab started.
@@ -64,6 +80,13 @@ pub fn monotonic_ns() -> u64 {
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Returns `true` in a guest whose kernel travels in time: no sleep ends late there, and computing takes no time.
+#[must_use]
+pub fn time_is_virtual() -> bool {
+    let clock = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    clock.is_ok_and(|name| name.starts_with("time-travel"))
 }
 
 fn read(clock: libc::clockid_t) -> u64 {

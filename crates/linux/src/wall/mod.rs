@@ -13,6 +13,7 @@ mod inelastic;
 pub mod ingress;
 pub(crate) mod model_apps;
 mod moving_off;
+mod pace;
 pub mod parts;
 pub mod pauses;
 mod programs;

@@ -23,7 +23,7 @@ use crate::service::{Call, ErrorName, LabError, Responder, Service};
 use crate::wall::aside::Aside;
 use crate::wall::busy_lines::long_lines;
 use crate::wall::capture::Capture;
-use crate::wall::clock::LabClock;
+use crate::wall::clock::{time_is_virtual, LabClock};
 use crate::wall::controllers::{Controllers, CONTROLLER_TOKEN};
 use crate::wall::delivery::{write_joined, Delivery};
 use crate::wall::evidence::{own_process, Evidence};
@@ -32,6 +32,7 @@ use crate::wall::inelastic::Inelastic;
 use crate::wall::ingress::{Counted, Counter, SocketLosses, Watched};
 use crate::wall::model_apps::LoopApps;
 use crate::wall::moving_off::{move_off_waiters, Onset};
+use crate::wall::pace::Pace;
 use crate::wall::parts::crossing::Crossings;
 use crate::wall::parts::record::PartRecord;
 use crate::wall::parts::routing::first_number;
@@ -53,6 +54,8 @@ use twinnet_lab::{assemble, Bodies, RunningNetwork};
 const EVENTS_PER_TURN: usize = 64;
 /// Events handled between the interfaces that it reads.
 const EVENTS_BETWEEN_READS: usize = 8;
+/// The time after which it is looked again at what cannot be seen in virtual time: no script runs for so long.
+const NEVER: std::time::Duration = std::time::Duration::from_secs(1_000_000_000);
 /// Longest sleep: requests wake the loop by themselves, this only bounds what a lost wake-up could cost.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Interfaces that are told of in one look.
@@ -83,6 +86,8 @@ pub(crate) struct Hosts {
     looked: Option<Time>,
     /// `true` where the line that leads to the host behind each port has a rate.
     rated: Vec<bool>,
+    /// Limits, in virtual time, what no line does.
+    pace: Option<Pace>,
     pub(crate) delivery: Delivery,
     /// Frames that are handed over in one step; empty between any two.
     // Boxes are what the fabric gives: keeping one costs no allocation.
@@ -154,11 +159,17 @@ impl World for Hosts {
     }
 
     fn pull(&mut self, port: PortId) -> Option<Box<Frame>> {
+        if self.pace.as_mut().is_some_and(|pace| pace.holds(port, self.clock.now())) {
+            return None;
+        }
         let frame = match self.devices.get_mut(port.0 as usize)?.as_mut() {
             // An interface that a host deleted gives errors for ever: it is silent from then on.
             Some(device) => device.read(&mut self.pool).unwrap_or(None),
             None => self.tunnels.next(port),
         }?;
+        if let Some(pace) = &mut self.pace {
+            pace.took(port, frame.bytes.len(), self.clock.now());
+        }
         self.inelastic.came(port, &frame);
         Some(frame)
     }
@@ -214,6 +225,9 @@ impl World for Hosts {
     }
 
     fn reconfigured(&mut self, port: PortId, config: &DirectionConfig) {
+        if let Some(pace) = &mut self.pace {
+            pace.change(port, config.takes_time());
+        }
         let Some(Some(held)) = self.interfaces.get(port.0 as usize) else { return };
         let Some(Ok(mut routing)) = held.routing.as_ref().map(|routing| routing.lock()) else { return };
         let bucket = TokenBucket::of(config.rate_bps, config.wire_bytes(u64::from(held.mtu) + 14), held.mtu);
@@ -373,6 +387,9 @@ pub(crate) struct FabricLoop {
     pub(crate) evidence: Evidence,
     watchfulness: Watchfulness,
     options: RealtimeOptions,
+    /// `true` in a guest whose time goes on by what is waited for. No sleep ends late there, nothing holds the loop up,
+    /// and no program waits for a processor: what watches for that would only wake the guest.
+    time_is_virtual: bool,
     spin: SpinControl,
     onset: Onset,
     /// Long lines on the longest way.
@@ -450,9 +467,11 @@ impl FabricLoop {
         let ready = (0..ports).filter(|port| devices[*port].is_some());
         let ready = ready.map(|port| PortId(u32::try_from(port).unwrap_or(u32::MAX))).collect();
         let watchfulness = Watchfulness::new(clock.now());
-        let wakefulness = Wakefulness::new(options.realtime);
+        let time_is_virtual = time_is_virtual();
+        let wakefulness = Wakefulness::new(options.realtime && !time_is_virtual);
         let evidence = Evidence::begin(watchfulness.at_work(), wakefulness.occupied());
         let looked_at = evidence.clone();
+        let pace = time_is_virtual.then(|| Pace::of((0..ports).map(|port| has_rate(&network, port))));
         Ok(Self {
             network,
             hosts: Hosts {
@@ -462,6 +481,7 @@ impl FabricLoop {
                 clock,
                 looked: None,
                 rated,
+                pace,
                 delivery,
                 joined: Vec::new(),
                 passed: 0,
@@ -477,10 +497,11 @@ impl FabricLoop {
             real,
             clock,
             counted_before: Arc::new(Mutex::new(Counted { steal_s: steal_s(), ..Counted::default() })),
-            aside: Aside::start(move || looked_at.look())?,
+            aside: Aside::start(move || if time_is_virtual { NEVER } else { looked_at.look() })?,
             evidence,
             watchfulness,
             options,
+            time_is_virtual,
             spin: SpinControl::new(least_catch_up),
             onset: Onset::default(),
             breaks: Breaks::begin(clock.now()),
@@ -526,20 +547,25 @@ impl FabricLoop {
             let programs_have_one = !self.hosts.delivery.is_active() && self.evidence.programs_run();
             self.breaks.are_ample(programs_have_one);
             self.wakefulness.keep(self.need(programs_have_one));
-            let wait = self.watchfulness.sleep(wait);
+            let wait = if self.time_is_virtual { wait } else { self.watchfulness.sleep(wait) };
             if wait > Duration::ZERO {
                 self.hosts.captures.values_mut().for_each(|(_, capture)| capture.flush());
                 self.hosts.shown.flush();
             }
+            let wait = if self.time_is_virtual { self.left_of(wait) } else { wait };
             let wait = self.hosts.crossings.before_sleep(wait, self.clock.now());
             let asleep_until = self.clock.now() + wait;
             let count = wait_for_events(&self.epoll, &mut events, wait);
+            if self.time_is_virtual {
+                // No sleep ends late: a look at the clock would be another call.
+                self.clock.hold_at((count == 0 && wait > Duration::ZERO).then_some(asleep_until));
+            }
             self.hosts.crossings.awake();
             let now = self.clock.now();
             if count == 0 && wait > Duration::ZERO {
                 self.spin.slept(now - asleep_until);
             }
-            if self.onset.woke(now, self.hosts.passed) && self.options.realtime {
+            if self.onset.woke(now, self.hosts.passed) && self.options.realtime && !self.time_is_virtual {
                 self.aside.run(move || move_off_waiters(own_thread, || turns_of_programs(own_process())));
             }
             let stood_still = self.watchfulness.woke(wait, now, self.hosts.passed);
@@ -547,6 +573,9 @@ impl FabricLoop {
             self.hosts.record.traffic.observe(self.hosts.passed, stood_still, now);
             let ports = self.network.names.port_names.len();
             self.hosts.record.busy_lines.look(&self.network.fabric, ports, &self.hosts.inelastic, now);
+            while let Some(port) = self.hosts.pace.as_mut().and_then(|pace| pace.due(now)) {
+                self.mark_ready(port);
+            }
             let mut requests = false;
             for event in &events[..count] {
                 let token = event.u64;
@@ -671,9 +700,20 @@ impl FabricLoop {
     fn idle_time(&mut self) -> Duration {
         let now = self.clock.now();
         let patience = self.apps.deadline().map_or(LONGEST_SLEEP, |at| (at - now).min(LONGEST_SLEEP));
+        let paced = self.hosts.pace.as_ref().and_then(Pace::next);
+        let patience = paced.map_or(patience, |at| (at - now).min(patience));
         let patience = self.controllers.patience(now).map_or(patience, |controllers| controllers.min(patience));
         let Some(next) = self.network.fabric.next_event() else { return patience };
-        (next - now).saturating_sub(self.spin.margin()).min(patience)
+        let margin = if self.time_is_virtual { Duration::ZERO } else { self.spin.margin() };
+        (next - now).saturating_sub(margin).min(patience)
+    }
+
+    /// Returns what is left of `wait`, which begins at the time that the clock is held at, and holds it now: calls of
+    /// Linux do take time.
+    fn left_of(&self, wait: Duration) -> Duration {
+        let begin = self.clock.now();
+        self.clock.hold_at(None);
+        wait.saturating_sub(self.clock.now() - begin)
     }
 
     /// Answers what was asked; false when nobody can ask any more.
@@ -713,7 +753,13 @@ impl FabricLoop {
 /// Returns `true` if frames take time on the line that leads to `port`.
 fn leads_to_with_rate(network: &RunningNetwork, port: usize) -> bool {
     let near = u32::try_from(port).ok().and_then(|port| network.fabric.far_end(PortId(port)));
-    near.and_then(|near| network.fabric.direction_config(near)).is_some_and(|(config, _)| config.takes_time())
+    near.is_some_and(|near| has_rate(network, near.0 as usize))
+}
+
+/// Returns `true` if frames take time on the line from `port`.
+fn has_rate(network: &RunningNetwork, port: usize) -> bool {
+    let port = u32::try_from(port).ok().map(PortId);
+    port.and_then(|port| network.fabric.direction_config(port)).is_some_and(|(config, _)| config.takes_time())
 }
 
 /// Returns `true` if some hosts are models inside the fabric: what they send does not come from an interface.
