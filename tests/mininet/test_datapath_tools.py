@@ -14,7 +14,7 @@ from twinnet.mininet.datapath_tools import DatapathTools
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
 from twinnet.mininet.port_configuration import Change
-from twinnet.mininet.switch_columns import Refused
+from twinnet.ovsdb.qos_rows import Refused
 
 machine = pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import BadValue
-from twinnet.mininet.switch_columns import Refused
+from twinnet.ovsdb.qos_rows import Refused
 
 if TYPE_CHECKING:
     from twinnet.mininet.base_node import Node

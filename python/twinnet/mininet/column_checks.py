@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from twinnet.mininet.switch_columns import Refused, members, number_of
+from twinnet.ovsdb.qos_rows import Refused
+from twinnet.ovsdb.row_texts import members
 from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.values import BaseType, ColumnType
 
-__all__ = ["boolean", "check_columns", "column_type", "ineffective", "table_named"]
+__all__ = ["boolean", "check_columns", "column_type", "table_named"]
 
 _SHORT_NAMES = {"br": "Bridge", "iface": "Interface"}
-_NUMBERS = ("max-rate", "min-rate", "burst", "priority", "cir", "cbs")
-"""Keys of `other_config` of QoS and Queue that are numbers to Open vSwitch, and texts to its database."""
 
 
 def table_named(word: str) -> str:
@@ -78,13 +77,3 @@ def boolean(given: str) -> bool:
     if given not in ("true", "false"):
         raise Refused(f'"{given}" is not a valid boolean (use "true" or "false")')
     return given == "true"
-
-
-def ineffective(columns: Mapping[str, str]) -> list[str]:
-    """Return what is to be said of numbers in `other_config` that are none: Open vSwitch keeps them and does as if they
-    were not there."""
-    return [
-        f"{column}={value} is no whole number of 0 or more: it is kept and has no effect, as in Open vSwitch"
-        for column, value in columns.items()
-        if column.startswith("other_config:") and column.partition(":")[2] in _NUMBERS and number_of(value) is None
-    ]

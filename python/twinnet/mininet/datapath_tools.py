@@ -14,7 +14,7 @@ from pathlib import Path
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
-from twinnet.mininet.switch_columns import Refused
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["DATAPATH_TOOLS", "DatapathTools"]
 

@@ -26,7 +26,7 @@ from twinnet.mininet.interface_watch import InterfaceState, InterfaceWatch
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 from twinnet.mininet.port_configuration import Change, configuration_text
-from twinnet.mininet.switch_columns import Refused
+from twinnet.ovsdb.qos_rows import Refused
 
 if TYPE_CHECKING:
     from twinnet.lab_process.replies import LearntRow

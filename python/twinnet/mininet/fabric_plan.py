@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.bare_ports import BarePort, VirtualPort
 from twinnet.mininet.shaping import Shaping
-from twinnet.mininet.switch_columns import POLICING_COLUMNS, Refused, policer, vlans_of
+from twinnet.mininet.switch_columns import POLICING_COLUMNS, vlans_of
+from twinnet.ovsdb.qos_rows import Refused, policer
 
 if TYPE_CHECKING:
     from twinnet.mininet.link import Intf

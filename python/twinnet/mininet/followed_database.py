@@ -7,7 +7,7 @@ What our switches do not have stays in the rows, as it does in a database that n
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,16 +22,25 @@ from twinnet.mininet.switch_columns import (
     TABLES,
     TREE_COLUMNS,
     VLAN_COLUMNS,
-    Refused,
-    members,
-    row_identifier,
 )
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_doors import bound
 from twinnet.ovsdb.database import Database, Row, Tables
+from twinnet.ovsdb.draft import Draft
+from twinnet.ovsdb.qos_rows import Refused
+from twinnet.ovsdb.row_texts import (
+    first,
+    references,
+    row_identifier,
+    row_of,
+    strings_of,
+    text_of,
+    value_of,
+    whole_number,
+)
 from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.server import Server
-from twinnet.ovsdb.values import Atom, ColumnType, Reference, Value
+from twinnet.ovsdb.values import Atom, ColumnType, Value
 
 if TYPE_CHECKING:
     from twinnet.mininet.link import Intf
@@ -40,13 +49,6 @@ __all__ = ["FollowedDatabase"]
 
 _ROOT = row_identifier("Open_vSwitch", "")
 _LOCAL_PORT = 65534
-_FROM_TEXT: Mapping[str, Callable[[str], Atom]] = {
-    "integer": int,
-    "real": float,
-    "boolean": "true".__eq__,
-    "string": str,
-    "uuid": Reference,
-}
 
 
 class FollowedDatabase:
@@ -70,21 +72,21 @@ class FollowedDatabase:
 
     def pull(self) -> None:
         """Have the rows tell what the switches are."""
-        draft = _Draft(self.database)
+        draft = Draft(self.database)
         bridges = [self._pull_bridge(draft, plan) for plan in self._fabric.switches()]
         for table in TABLES.values():
             rows = draft.tables[table]
             draft.tables[table] = {one: row for one, row in rows.items() if one in self._switches.rows}
         for identifier, strings in self._switches.rows.items():
             table = TABLES[strings["table"]]
-            draft.put(table, identifier, _row_of(self.database, table, strings, draft.ports))
+            draft.put(table, identifier, row_of(self.database.schema.tables[table], strings, draft.ports))
         managers = [draft.named("Manager", "target", target, {}) for target in self._switches.managers]
         version: Value = (_version(),)
-        root: Row = {"bridges": _set(bridges), "manager_options": _set(managers), "ovs_version": version}
+        root: Row = {"bridges": references(bridges), "manager_options": references(managers), "ovs_version": version}
         draft.put("Open_vSwitch", next(iter(draft.tables["Open_vSwitch"]), _ROOT), root)
         self.database.put(draft.tables)
 
-    def _pull_bridge(self, draft: _Draft, plan: SwitchPlan) -> str:
+    def _pull_bridge(self, draft: Draft, plan: SwitchPlan) -> str:
         ports: list[str] = []
         for number, intf in [*sorted(plan.ports.items()), (_LOCAL_PORT, None)]:
             name = plan.name if intf is None else intf.name
@@ -94,10 +96,10 @@ class FollowedDatabase:
             up = intf is None or not self._fabric.is_down(intf)
             inner |= dict(zip(POLICING_COLUMNS, ((one,) for one in plan.policing.get(name, (0, 0))), strict=True))
             inner |= {"admin_state": ("up",), "link_state": ("up" if up else "down",)}
-            row: Row = {"interfaces": _set([draft.named("Interface", "name", name, inner)])}
+            row: Row = {"interfaces": references([draft.named("Interface", "name", name, inner)])}
             vlans = plan.vlans.get(name, {})
-            row |= {one: _value(draft.column("Port", one), vlans.get(one, "")) for one in VLAN_COLUMNS}
-            row["qos"] = _set([self._switches.port_qos[name]] if name in self._switches.port_qos else [])
+            row |= {one: value_of(draft.column("Port", one), vlans.get(one, "")) for one in VLAN_COLUMNS}
+            row["qos"] = references([self._switches.port_qos[name]] if name in self._switches.port_qos else [])
             ports.append(draft.named("Port", "name", name, row))
             draft.ports[name] = ports[-1]
         connected = self._fabric.is_connected(plan.name) if plan.controllers else False
@@ -107,16 +109,16 @@ class FollowedDatabase:
         ]
         held = draft.find("Bridge", "name", plan.name) or {}
         # Ports that ours cannot have, such as tunnels, stay rows of their bridge.
-        others = [str(one) for one in held.get("ports", ()) if not draft.is_ours(str(one))]
+        others = [str(one) for one in held.get("ports", ()) if not _is_port_of_ours(draft, str(one))]
         mirrors = self._switches.bridge_mirrors.get(plan.name, [])
         return draft.named(
             "Bridge",
             "name",
             plan.name,
             {
-                "ports": _set([*ports, *others]),
-                "controller": _set(controllers),
-                "mirrors": _set(mirrors),
+                "ports": references([*ports, *others]),
+                "controller": references(controllers),
+                "mirrors": references(mirrors),
                 "fail_mode": (plan.fail_mode,),
                 "protocols": ColumnType.ordered(set(plan.protocols)),
                 **{column: (column in plan.spanning_tree,) for column in TREE_COLUMNS},
@@ -147,15 +149,15 @@ class FollowedDatabase:
 
     def _push_rows(self, rows: Tables, bridges: Mapping[str, Row]) -> None:
         """Have ``ovs-vsctl`` find the rows of QoS, Queue and Mirror, and what ports and bridges have of them."""
-        names = {identifier: str(_first(row["name"])) for identifier, row in rows["Port"].items()}
+        names = {identifier: str(first(row["name"])) for identifier, row in rows["Port"].items()}
         self._switches.rows = {
-            identifier: {"table": table, **_strings_of(self.database, name, row, names)}
+            identifier: {"table": table, **strings_of(self.database.schema.tables[name], row, names)}
             for table, name in TABLES.items()
             for identifier, row in rows[name].items()
         }
         held = self._switches.port_qos
         self._switches.port_qos = {
-            names[identifier]: str(_first(row["qos"])) for identifier, row in rows["Port"].items() if row["qos"]
+            names[identifier]: str(first(row["qos"])) for identifier, row in rows["Port"].items() if row["qos"]
         }
         for port in held.keys() - self._switches.port_qos.keys():
             self._fabric.set_queue(port, None)
@@ -173,14 +175,14 @@ class FollowedDatabase:
         virtual: dict[str, VirtualPort | None] = {}
         policing: dict[str, tuple[int, int]] = {}
         for port in (rows["Port"][str(one)] for one in row["ports"]):
-            intf = rows["Interface"][str(_first(port["interfaces"]))]
-            port_name = str(_first(intf["name"]))
+            intf = rows["Interface"][str(first(port["interfaces"]))]
+            port_name = str(first(intf["name"]))
             if port_name != name and _is_ours(intf):
-                numbers[port_name] = _number(intf["ofport_request"])
+                numbers[port_name] = whole_number(intf["ofport_request"])
                 virtual[port_name] = _virtual_port(intf)
-                rate, burst = (_number(intf[one]) or 0 for one in POLICING_COLUMNS)
+                rate, burst = (whole_number(intf[one]) or 0 for one in POLICING_COLUMNS)
                 policing[port_name] = (rate, burst)
-                vlans[port_name] = {one: _text(port[one]) for one in VLAN_COLUMNS if port[one]}
+                vlans[port_name] = {one: text_of(port[one]) for one in VLAN_COLUMNS if port[one]}
         plan.policing = {port: rates for port, rates in policing.items() if any(rates)}
         plan.vlans = {port: columns for port, columns in vlans.items() if columns}
         kept = {
@@ -195,11 +197,11 @@ class FollowedDatabase:
                 ports[asked if asked and asked not in ports else free] = virtual[port] or self._fabric.interface(port)
         if plan.ports != ports:
             plan.ports = ports
-        targets = [str(_first(rows["Controller"][str(one)]["target"])) for one in row["controller"]]
+        targets = [str(first(rows["Controller"][str(one)]["target"])) for one in row["controller"]]
         plan.controllers = [target for target in targets if not target.startswith("p")]
-        plan.fail_mode = str(_first(row["fail_mode"]) or "standalone")
+        plan.fail_mode = str(first(row["fail_mode"]) or "standalone")
         plan.protocols = [str(one) for one in row["protocols"]]
-        plan.spanning_tree = [column for column in TREE_COLUMNS if _first(row[column]) is True]
+        plan.spanning_tree = [column for column in TREE_COLUMNS if first(row[column]) is True]
         other = row["other_config"]
         if isinstance(other, Mapping) and "datapath-id" in other:
             plan.dpid = int(str(other["datapath-id"]), 16)
@@ -226,45 +228,6 @@ class FollowedDatabase:
         self.server.listen(doors)
 
 
-class _Draft:
-    """Rows that are being written; rows that stay as they are stay the same objects."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.tables: Tables = {name: dict(rows) for name, rows in database.tables.items()}
-        self.ports: dict[str, str] = {}
-
-    def column(self, table: str, column: str) -> ColumnType:
-        """The type of a column."""
-        return self._database.schema.tables[table].columns[column]
-
-    def put(self, table: str, identifier: str, changes: Row) -> str:
-        """Write `changes` into the row, which is made where there is none."""
-        columns = self._database.schema.tables[table].columns
-        held = self.tables[table].get(identifier) or {one: kind.default() for one, kind in columns.items()}
-        if identifier not in self.tables[table] or any(held[one] != value for one, value in changes.items()):
-            self.tables[table][identifier] = held | changes
-        return identifier
-
-    def find(self, table: str, column: str, value: str) -> Row | None:
-        """Return the row with `value` in `column`."""
-        return next((row for row in self.tables[table].values() if row[column] == (value,)), None)
-
-    def named(self, table: str, column: str, value: str, changes: Row) -> str:
-        """Write `changes` into the row with `value` in `column`, and return its identifier."""
-        found = next((one for one, row in self.tables[table].items() if row[column] == (value,)), None)
-        return self.put(table, found or row_identifier(table, value), {column: (value,), **changes})
-
-    def put_new(self, table: str, name: str, changes: Row) -> str:
-        """Write the row that is made for `name`."""
-        return self.put(table, row_identifier(table, name), changes)
-
-    def is_ours(self, port: str) -> bool:
-        """Return whether our switches can have the port of that row."""
-        row = self.tables["Port"].get(port)
-        return row is None or _is_ours(self.tables["Interface"][str(_first(row["interfaces"]))])
-
-
 def _version() -> str:
     return "2.17.0"
 
@@ -278,69 +241,23 @@ def _opened(target: str) -> socket.socket:
 
 
 def _is_ours(interface: Row) -> bool:
-    return _first(interface["type"]) in ("", "system", "internal") or _virtual_port(interface) is not None
+    return first(interface["type"]) in ("", "system", "internal") or _virtual_port(interface) is not None
+
+
+def _is_port_of_ours(draft: Draft, port: str) -> bool:
+    """Return whether our switches can have the port of that row."""
+    row = draft.tables["Port"].get(port)
+    return row is None or _is_ours(draft.tables["Interface"][str(first(row["interfaces"]))])
 
 
 def _virtual_port(interface: Row) -> VirtualPort | None:
     """Return the port without an interface that the row tells of, if ours can have it."""
-    kind, options = str(_first(interface["type"])), interface["options"]
+    kind, options = str(first(interface["type"])), interface["options"]
     if kind not in VIRTUAL_KINDS or not isinstance(options, Mapping):
         return None
-    port = VirtualPort(str(_first(interface["name"])))
+    port = VirtualPort(str(first(interface["name"])))
     try:
         port.change(kind, {str(key): str(one) for key, one in options.items()})
     except Refused:
         return None
     return port
-
-
-def _set(identifiers: Sequence[str]) -> Value:
-    return ColumnType.ordered({Reference(one) for one in identifiers})
-
-
-def _first(value: Value) -> Atom | None:
-    return next(iter(value), None)
-
-
-def _number(value: Value) -> int | None:
-    first = _first(value)
-    return first if isinstance(first, int) else None
-
-
-def _text(value: Value) -> str:
-    return ",".join(str(one).lower() if isinstance(one, bool) else str(one) for one in value)
-
-
-def _value(kind: ColumnType, text: str) -> Value:
-    return ColumnType.ordered({_FROM_TEXT[kind.key.kind](one) for one in members(text)}) or kind.default()
-
-
-def _row_of(database: Database, table: str, strings: Mapping[str, str], ports: Mapping[str, str]) -> Row:
-    """Return the row that ``ovs-vsctl`` holds as `strings`; ports are named by their names there."""
-    columns = database.schema.tables[table].columns
-    row: Row = {}
-    for name, kind in columns.items():
-        if kind.value is not None:
-            read, prefix = _FROM_TEXT[kind.value.kind], f"{name}:"
-            keys = {one.removeprefix(prefix): text for one, text in strings.items() if one.startswith(prefix)}
-            row[name] = {_FROM_TEXT[kind.key.kind](key): read(text) for key, text in keys.items()}
-        elif kind.key.table == "Port":
-            by_row = {row_identifier("Port", port): identifier for port, identifier in ports.items()}
-            given = members(strings.get(name, ""))
-            row[name] = _set([{**by_row, **ports}.get(one, one) for one in given])
-        elif name in strings:
-            row[name] = _value(kind, strings[name])
-    return row
-
-
-def _strings_of(database: Database, table: str, row: Row, ports: Mapping[str, str]) -> dict[str, str]:
-    """Return `row` as ``ovs-vsctl`` holds it, ports by their names (`ports`: by identifier)."""
-    strings: dict[str, str] = {}
-    for name, kind in database.schema.tables[table].columns.items():
-        value = row[name]
-        if isinstance(value, Mapping):
-            strings |= {f"{name}:{key}": str(one) for key, one in value.items()}
-        elif value != kind.default():
-            named = [ports.get(str(one), str(one)) for one in value] if kind.key.table == "Port" else None
-            strings[name] = _text(value) if named is None else ",".join(named)
-    return strings

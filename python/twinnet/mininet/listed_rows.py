@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from twinnet.mininet.column_checks import column_type
-from twinnet.mininet.switch_columns import Refused, cell_text, members
+from twinnet.mininet.switch_columns import cell_text
+from twinnet.ovsdb.qos_rows import Refused
+from twinnet.ovsdb.row_texts import members
 from twinnet.ovsdb.schema import open_vswitch
 
 __all__ = ["Form", "full_row", "listed"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from twinnet.network.vlans import MODES
+from twinnet.ovsdb.qos_rows import Refused
+from twinnet.ovsdb.row_texts import members, row_identifier
 
 __all__ = [
     "MIRROR_COLUMNS",
@@ -16,19 +17,13 @@ __all__ = [
     "TABLES",
     "TREE_COLUMNS",
     "VLAN_COLUMNS",
-    "Refused",
     "atom_text",
     "cell_text",
     "check_port_columns",
     "checked_row",
     "columns_of",
-    "members",
     "mirror_of",
-    "number_of",
-    "policer",
     "port_identifier",
-    "queue_of",
-    "row_identifier",
     "vlans_of",
     "with_names",
 ]
@@ -52,24 +47,6 @@ MIRROR_COLUMNS = (
 )
 _WORD = re.compile(r"(?!(?:true|false)$)[A-Za-z_][\w.-]*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HIGHEST_VLAN = 4094
-_SHALLOWEST_BURST_BYTES = 1518
-_USUAL_RATE_BPS = 10**9
-_LEAST_RATE_BPS = 12_000
-_LAST_PRIORITY = 7
-
-
-class Refused(Exception):
-    """A command that cannot be done; its text is what ``ovs-vsctl`` says."""
-
-
-def members(value: str) -> list[str]:
-    """Return the members of a set as ``ovs-vsctl`` writes them: ``10``, ``10,20`` or ``[10, 20]``."""
-    return [one for one in re.split(r"[,\s\[\]\"]+", value) if one]
-
-
-def row_identifier(table: str, name: str) -> str:
-    """Return the identifier of the row of `table` that is made for `name`."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{table} {name}"))
 
 
 def port_identifier(name: str) -> str:
@@ -121,56 +98,6 @@ def mirror_of(row: Mapping[str, str], ports: Mapping[str, int]) -> dict[str, Any
         "towards": numbers("select_dst_port"),
         "vlans": _vlans(row.get("select_vlan", ""), "select_vlan"),
     }
-
-
-def queue_of(row: Mapping[str, str], queue_row: Callable[[str], Mapping[str, str]]) -> dict[str, Any]:
-    """Return the queue of a port whose row of QoS is `row`; `queue_row` gives rows of the table Queue. Raises
-    :class:`Refused`."""
-    kind = row.get("type", "linux-htb")
-    if kind == "egress-policer":
-        return _policer(row)
-    if kind not in ("linux-htb", "linux-hfsc"):
-        raise Refused(f"a QoS of type {kind} is not there; our switches have linux-htb, linux-hfsc and egress-policer")
-    ceiling = _number(row, "max-rate") or _USUAL_RATE_BPS
-    queues: dict[str, Any] = {}
-    for column, value in row.items():
-        if column.startswith("queues:"):
-            queue = queue_row(value)
-            most = _number(queue, "max-rate") or ceiling
-            least = min(_number(queue, "min-rate") or _LEAST_RATE_BPS, most, ceiling)
-            promised: dict[str, Any] = {"min_rate_bps": least, "max_rate_bps": min(most, ceiling)}
-            if (bits := _number(queue, "burst")) is not None:
-                promised["burst_bytes"] = max(bits // 8, _SHALLOWEST_BURST_BYTES)
-            if kind == "linux-htb" and (priority := _number(queue, "priority")) is not None:
-                promised["priority"] = min(priority, _LAST_PRIORITY)
-            queues[column.split(":")[1]] = promised
-    queues.setdefault("0", {"min_rate_bps": min(_LEAST_RATE_BPS, ceiling), "max_rate_bps": ceiling})
-    return {"kind": "htb", "rate_bps": ceiling, "queues": queues}
-
-
-def _policer(row: Mapping[str, str]) -> dict[str, Any]:
-    """The queue of an ``egress-policer``: `cir` bytes in a second, and a burst of `cbs` bytes; the rest is dropped."""
-    rate, burst = (_number(row, name) for name in ("cir", "cbs"))
-    if not rate or burst is None:
-        raise Refused(f"an egress-policer needs a number in other_config:{'cbs' if rate else 'cir'}")
-    return policer(8 * rate, burst)
-
-
-def _number(row: Mapping[str, str], key: str) -> int | None:
-    """The number in `other_config` of a row; ``None`` where it is not there or no number, as in Open vSwitch."""
-    return number_of(row.get(f"other_config:{key}", ""))
-
-
-def number_of(text: str) -> int | None:
-    """Return the number that Open vSwitch reads from a text; ``None``: it reads none."""
-    return int(text) if re.fullmatch(r"[0-9]{1,20}", text) and int(text) < 1 << 63 else None
-
-
-def policer(rate_bps: int, burst_bytes: int) -> dict[str, Any]:
-    """Return the queue, in the form of the lab protocol, that keeps nothing back: it passes or drops."""
-    queue = {"kind": "fifo", "limit_frames": 1}
-    burst = max(burst_bytes, _SHALLOWEST_BURST_BYTES)
-    return {"kind": "tbf", "rate_bps": rate_bps, "burst_bytes": burst, "queue": queue}
 
 
 def columns_of(settings: list[str]) -> dict[str, str]:

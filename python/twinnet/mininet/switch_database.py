@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
-from twinnet.mininet.column_checks import boolean, check_columns, column_type, ineffective, table_named
+from twinnet.mininet.column_checks import boolean, check_columns, column_type, table_named
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.listed_rows import Form, full_row, listed
@@ -23,20 +23,18 @@ from twinnet.mininet.switch_columns import (
     TABLES,
     TREE_COLUMNS,
     VLAN_COLUMNS,
-    Refused,
     atom_text,
     cell_text,
     check_port_columns,
     checked_row,
     columns_of,
-    members,
     mirror_of,
     port_identifier,
-    queue_of,
-    row_identifier,
     vlans_of,
     with_names,
 )
+from twinnet.ovsdb.qos_rows import Refused, ineffective, queue_of
+from twinnet.ovsdb.row_texts import members, row_identifier
 
 if TYPE_CHECKING:
     from twinnet.mininet.link import Intf

@@ -18,10 +18,10 @@ from twinnet.mininet.datapath_tools import DATAPATH_TOOLS, DatapathTools
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.refused_commands import REFUSED_COMMANDS
-from twinnet.mininet.switch_columns import Refused
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_clients import asked_words, reply_bytes
 from twinnet.mininet.tool_doors import RUN_VARIABLE, bound
+from twinnet.ovsdb.qos_rows import Refused
 
 if TYPE_CHECKING:
     from twinnet.mininet.followed_database import FollowedDatabase
