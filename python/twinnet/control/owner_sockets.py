@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from twinnet.control.targets import Target, parse_listen
+from twinnet.control.targets import OPENFLOW_PORT, Target, parse_listen
 from twinnet.control.tls_relay import TlsRelay, handshake
 from twinnet.control.unix_listener import UnixListener
 from twinnet.errors import ControllerWarning, NotAvailable
@@ -113,15 +113,16 @@ class Listeners:
         """Close `listener` with the others."""
         self._open.append(listener)
 
-    def listen(self, switch: str, text: str) -> socket.socket:
-        """Listen for `switch` at the place that `text` names, as ``ptcp:6654``, and return what accepts.
+    def listen(self, switch: str, text: str, usual_port: int = OPENFLOW_PORT) -> socket.socket:
+        """Listen for `switch` at the place that `text` names, as ``ptcp:6654``, and return what accepts; `usual_port`
+        is the port where `text` names none.
 
         Raises
         ------
         NotAvailable
             When that place is not to be had.
         """
-        target = parse_listen(text)
+        target = parse_listen(text, usual_port)
         try:
             if target.path is not None:
                 unix = UnixListener(target.path)

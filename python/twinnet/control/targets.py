@@ -9,13 +9,23 @@ from pathlib import Path
 
 from twinnet.errors import BadValue
 
-__all__ = ["PROTOCOLS", "ListenTarget", "Target", "answers", "checked_protocols", "parse_listen", "parse_target"]
+__all__ = [
+    "OPENFLOW_PORT",
+    "PROTOCOLS",
+    "ListenTarget",
+    "Target",
+    "answers",
+    "checked_protocols",
+    "parse_listen",
+    "parse_target",
+]
 
-_DEFAULT_PORT = 6653
 _CONNECT_S = 3.0
 _TARGET = re.compile(r"(?P<over>tcp|ssl):(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?\Z")
 _LISTEN = re.compile(r"p(?P<over>tcp|ssl):(?P<port>\d{1,5})?(?::(?P<address>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+))?\Z")
 
+OPENFLOW_PORT = 6653
+"""The port of OpenFlow (IANA)."""
 PROTOCOLS = ("OpenFlow10", "OpenFlow13")
 """The versions that a switch speaks unless it is set otherwise, by the names that ``ovs-vsctl`` has for them."""
 
@@ -39,8 +49,8 @@ class ListenTarget:
     tls: bool = False
 
 
-def _port(text: str | None, whole: str) -> int:
-    port = _DEFAULT_PORT if text is None else int(text)
+def _port(text: str | None, whole: str, usual: int = OPENFLOW_PORT) -> int:
+    port = usual if text is None else int(text)
     if not 1 <= port <= 65_535:
         raise BadValue(f"the port in {whole!r} is {port}; allowed are 1 to 65535")
     return port
@@ -75,8 +85,15 @@ def answers(target: Target) -> bool:
         return False
 
 
-def parse_listen(text: str) -> ListenTarget:
+def parse_listen(text: str, usual_port: int = OPENFLOW_PORT) -> ListenTarget:
     """Read ``ptcp:[PORT][:ADDRESS]`` or ``pssl:[PORT][:ADDRESS]`` (default address: 127.0.0.1), or ``punix:PATH``.
+
+    Parameters
+    ----------
+    text
+        The place.
+    usual_port
+        The port where none is named.
 
     Raises
     ------
@@ -94,7 +111,7 @@ def parse_listen(text: str) -> ListenTarget:
     if found is None:
         raise BadValue(f"{text!r} is no place to listen", 'write "ptcp:6654", "pssl:6654" or "punix:/tmp/s1.mgmt"')
     address = (found["address"] or "127.0.0.1").strip("[]")
-    return ListenTarget(address, _port(found["port"], text), tls=found["over"] == "ssl")
+    return ListenTarget(address, _port(found["port"], text, usual_port), tls=found["over"] == "ssl")
 
 
 def checked_protocols(protocols: object, of: str) -> tuple[str, ...]:

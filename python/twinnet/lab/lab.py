@@ -20,6 +20,7 @@ from twinnet.lab.attached_job import AttachedJob
 from twinnet.lab.by_hand import CHANGES, ByHand
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
+from twinnet.lab.database import LabDatabase
 from twinnet.lab.following import Packet, Way, follow
 from twinnet.lab.guest_options import GuestOptions
 from twinnet.lab.interfaces import RealInterfaces
@@ -160,6 +161,7 @@ class Lab(AnswersToMininet):
         self._open_vswitch: Instance | None = None
         self._owner = network is not None
         self._pages: list[LivePage] = []
+        self._database: LabDatabase | None = None
         self._apps = AppStarter(self._owner)
         self.by_hand: ByHand = ByHand(self._owner)
         self.queues_given: dict[str, Queue] = {}
@@ -346,6 +348,9 @@ class Lab(AnswersToMininet):
             return
         for page in self._pages:
             page.stop()
+        if self._database is not None:
+            self._database.stop()
+            self._database = None
         if self._service is not None:
             self._service.close()
             self._service = None
@@ -692,6 +697,34 @@ class Lab(AnswersToMininet):
         page = LivePage(self.name, out, control, positions)
         self._pages.append(page)
         return page
+
+    def serve_ovsdb(self, *places: str, tell: Callable[[str], None] | None = None) -> LabDatabase:
+        """Serve the switches as Open vSwitch's database, for clients of OVSDB (RFC 7047) such as ``ovs-vsctl`` and
+        controllers that set queues by it. It ends with the lab, or by its ``stop()``. Whoever reaches a place changes
+        the queues.
+
+        Parameters
+        ----------
+        places
+            ``ptcp:[PORT][:ADDRESS]`` (default: port 6640 of 127.0.0.1), or ``punix:PATH``.
+        tell
+            Called, from another thread, with each note on what a client has written and has no effect; default: a
+            `ControllerWarning`.
+
+        Raises
+        ------
+        BadValue
+            A place is none, or none is given.
+        NotAvailable
+            A place is not to be had, the lab serves it already, or it is not on the wall clock, on one machine, and of
+            twinnet's own switches.
+        """
+        if not places:
+            raise BadValue("there is no place where OVSDB is to be served", 'write for example "ptcp:6640"')
+        if self._database is not None and self._database.is_served:
+            raise NotAvailable("the lab serves OVSDB already", "name all places at once, or stop() what serves it")
+        self._database = LabDatabase(self, places, tell)
+        return self._database
 
     def widget(self, height: int = 640) -> AnyWidget:
         """Return the live page for the cell of a notebook, `height` pixels high: put ``lab.widget()`` on the cell's

@@ -38,7 +38,7 @@ from twinnet.ovsdb.row_texts import (
     value_of,
     whole_number,
 )
-from twinnet.ovsdb.schema import open_vswitch
+from twinnet.ovsdb.schema import VERSION, open_vswitch
 from twinnet.ovsdb.server import Server
 from twinnet.ovsdb.values import Atom, ColumnType, Value
 
@@ -81,7 +81,7 @@ class FollowedDatabase:
             table = TABLES[strings["table"]]
             draft.put(table, identifier, row_of(self.database.schema.tables[table], strings, draft.ports))
         managers = [draft.named("Manager", "target", target, {}) for target in self._switches.managers]
-        version: Value = (_version(),)
+        version: Value = (VERSION,)
         root: Row = {"bridges": references(bridges), "manager_options": references(managers), "ovs_version": version}
         draft.put("Open_vSwitch", next(iter(draft.tables["Open_vSwitch"]), _ROOT), root)
         self.database.put(draft.tables)
@@ -226,10 +226,6 @@ class FollowedDatabase:
         for target in (one for one in self._switches.managers if one.startswith("p")):
             doors[target] = partial(_opened, target)
         self.server.listen(doors)
-
-
-def _version() -> str:
-    return "2.17.0"
 
 
 def _opened(target: str) -> socket.socket:

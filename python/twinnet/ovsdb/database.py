@@ -53,14 +53,23 @@ class TransactionRefused(Exception):
 class Database:
     """The rows of a schema.
 
+    Parameters
+    ----------
+    schema
+        Its tables and columns.
+    agree
+        Called with the rows that a transaction leads to, before they take the place of those that are there. It does
+        what they ask for, or raises `TransactionRefused`: then nothing is changed.
+
     Attributes
     ----------
     tables
         The rows as they are. They are never changed in place: a transaction puts others in their place.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, agree: Callable[[Tables], None] | None = None) -> None:
         self.schema = schema
+        self._agree = agree
         self.tables: Tables = {name: {} for name in schema.tables}
 
     def put(self, tables: Tables) -> None:
@@ -84,7 +93,10 @@ class Database:
                 refused = TransactionRefused(_SYNTAX if not isinstance(wrong, BadValue) else _CONSTRAINT, why)
                 return [*results, _refusal(refused), *[None] * (len(operations) - len(results) - 1)]
         try:
-            self.tables = work.finished()
+            tables = work.finished()
+            if self._agree is not None:
+                self._agree(tables)
+            self.tables = tables
         except TransactionRefused as refused:
             return [*results, _refusal(refused)]
         return results

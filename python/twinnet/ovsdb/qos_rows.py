@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Refused", "ineffective", "number_of", "policer", "queue_of"]
+__all__ = ["Refused", "ineffective", "number_of", "policer", "qos_columns", "queue_of"]
 
 _SHALLOWEST_BURST_BYTES = 1518
 _USUAL_RATE_BPS = 10**9
@@ -59,6 +59,23 @@ def _policer(row: Mapping[str, str]) -> dict[str, Any]:
 def _number(row: Mapping[str, str], key: str) -> int | None:
     """The number in `other_config` of a row; ``None`` where it is not there or no number, as in Open vSwitch."""
     return number_of(row.get(f"other_config:{key}", ""))
+
+
+def qos_columns(queue: Mapping[str, Any]) -> tuple[str, dict[str, str], dict[int, dict[str, str]]]:
+    """Return type and `other_config` of the row of QoS that asks for `queue`, an HTB in the form of the lab protocol,
+    and `other_config` of each of its rows of Queue, by number."""
+    queues: dict[int, dict[str, str]] = {}
+    for number, one in queue["queues"].items():
+        burst = one.get("burst_bytes")
+        told = {
+            "min-rate": one.get("min_rate_bps"),
+            "max-rate": one.get("max_rate_bps"),
+            # Open vSwitch counts a burst in bits.
+            "burst": burst * 8 if burst is not None else None,
+            "priority": one.get("priority") or None,
+        }
+        queues[int(number)] = {key: str(value) for key, value in told.items() if value is not None}
+    return "linux-htb", {"max-rate": str(queue["rate_bps"])}, queues
 
 
 def number_of(text: str) -> int | None:

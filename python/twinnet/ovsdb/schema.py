@@ -11,7 +11,10 @@ from typing import Any
 
 from twinnet.ovsdb.values import ColumnType
 
-__all__ = ["Schema", "TableSchema", "open_vswitch"]
+__all__ = ["VERSION", "Schema", "TableSchema", "open_vswitch"]
+
+VERSION = "2.17.0"
+"""The version of Open vSwitch that clients are told: they choose by it what they ask for."""
 
 
 @dataclass(frozen=True)

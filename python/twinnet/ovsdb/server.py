@@ -19,7 +19,7 @@ from twinnet.ovsdb.messages import Messages
 from twinnet.ovsdb.schema import TableSchema
 from twinnet.ovsdb.values import BadValue
 
-__all__ = ["Server"]
+__all__ = ["RequestRefused", "Server"]
 
 _AT_ONCE_BYTES = 1 << 16
 _MOST_UNREAD_BYTES = 1 << 24
@@ -35,9 +35,12 @@ class Server:
     database
         The rows.
     before
-        Called before a request reads or changes rows.
+        Called before a request reads or changes rows. It may raise `RequestRefused`.
     after
         Called after a transaction that may have changed rows.
+    renewal_s
+        While a client wants to hear of changes, `before` is called at least this often, in seconds, and whatever it
+        changed is told; ``None``: whoever changes rows tells of it.
 
     Attributes
     ----------
@@ -45,7 +48,14 @@ class Server:
         Held while a request is done; whoever else changes rows holds it too.
     """
 
-    def __init__(self, database: Database, before: Callable[[], None], after: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        before: Callable[[], None],
+        after: Callable[[], None],
+        renewal_s: float | None = None,
+    ) -> None:
+        self._renewal_s = renewal_s
         self.database = database
         self.lock: AbstractContextManager[bool] = threading.RLock()
         self._before = before
@@ -102,7 +112,11 @@ class Server:
 
     def _serve(self) -> None:
         while not self._ended:
-            for key, events in self._selector.select():
+            monitored = any(client.monitors for client in self._clients.values())
+            woken = self._selector.select(self._renewal_s if monitored else None)
+            if not woken:
+                self._renew()
+            for key, events in woken:
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
                 if sock is self._woken:
@@ -116,6 +130,13 @@ class Server:
         for sock in [*self._clients, *self._listeners.values(), self._wake, self._woken]:
             sock.close()
         self._selector.close()
+
+    def _renew(self) -> None:
+        """Tell clients what has changed by itself."""
+        # What cannot be read now is read when somebody asks for it, and is told why it cannot.
+        with self.lock, suppress(RequestRefused):
+            self._before()
+            self.tell_changes()
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
@@ -160,7 +181,7 @@ class Server:
             raise BadValue("a request without parameters")
         try:
             result, error = self._do(client, method, cast("list[Any]", parameters)), None
-        except _RequestRefused as refused:
+        except RequestRefused as refused:
             result, error = None, str(refused)
         except (BadValue, KeyError, IndexError, TypeError, ValueError, AttributeError) as wrong:
             result, error = None, f"syntax error: {wrong}"
@@ -194,29 +215,29 @@ class Server:
                 return self._monitor(client, parameters)
             case "monitor_cancel":
                 if client.monitors.pop(json.dumps(parameters[0]), None) is None:
-                    raise _RequestRefused("unknown monitor")
+                    raise RequestRefused("unknown monitor")
                 return {}
             case "lock" | "steal":
                 return {"locked": True}
             case "unlock":
                 return {}
             case _:
-                raise _RequestRefused("unknown method")
+                raise RequestRefused("unknown method")
 
     def _known(self, database: object) -> None:
         if database != self.database.schema.name:
-            raise _RequestRefused(f"unknown database {str(database)[:60]}")
+            raise RequestRefused(f"unknown database {str(database)[:60]}")
 
     def _monitor(self, client: _Client, parameters: Sequence[Any]) -> dict[str, Any]:
         self._known(parameters[0])
         name = json.dumps(parameters[1])
         if name in client.monitors:
-            raise _RequestRefused("duplicate monitor ID")
+            raise RequestRefused("duplicate monitor ID")
         wanted: dict[str, list[_Monitored]] = {}
         for table, requests in parameters[2].items():
             schema = self.database.schema.tables.get(table)
             if schema is None:
-                raise _RequestRefused(f"no table named {str(table)[:60]}")
+                raise RequestRefused(f"no table named {str(table)[:60]}")
             every = cast("list[Any]", requests) if isinstance(requests, list) else [requests]
             wanted[table] = [_Monitored(schema, one) for one in every]
         self._before()
@@ -226,7 +247,7 @@ class Server:
         return _changes(self.database, empty, self.database.tables, wanted, initial=True)
 
 
-class _RequestRefused(Exception):
+class RequestRefused(Exception):
     """A request that is answered with an error."""
 
 
@@ -237,7 +258,7 @@ class _Monitored:
         self.columns: list[str] = list(given.get("columns", schema.columns))
         unknown = [one for one in self.columns if one not in schema.columns and not one.startswith("_")]
         if unknown:
-            raise _RequestRefused(f"no column named {unknown[0][:60]}")
+            raise RequestRefused(f"no column named {unknown[0][:60]}")
         self.columns = [one for one in self.columns if one in schema.columns]
         self._select: Mapping[str, Any] = given.get("select", {})
 

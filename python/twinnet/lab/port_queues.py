@@ -1,0 +1,196 @@
+"""The queues at the ports of a running lab's switches, and their rows of QoS and Queue for clients of OVSDB."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from twinnet.errors import TwinnetError
+from twinnet.lab.database_rows import switches_of
+from twinnet.ovsdb.database import Row, Tables, TransactionRefused
+from twinnet.ovsdb.draft import Draft
+from twinnet.ovsdb.qos_rows import Refused, ineffective, qos_columns, queue_of
+from twinnet.ovsdb.row_texts import first, row_identifier, strings_of
+from twinnet.ovsdb.schema import open_vswitch
+from twinnet.ovsdb.values import Atom, Reference
+from twinnet.qos.fifo import Fifo
+from twinnet.qos.queue import Queue
+from twinnet.qos.queue_text import queue_from_spec
+
+if TYPE_CHECKING:
+    from twinnet.lab.lab import Lab
+
+__all__ = ["PortQueues"]
+
+_DOOR = "OVSDB"
+_SHAPES_NOTHING = ("", "linux-noop")
+"""Types of QoS with which Open vSwitch leaves a port to send what it can."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A port with a row of QoS: the row, the queue that the port has since then, and the one that it had before."""
+
+    identifier: str
+    spec: Mapping[str, Any]
+    before: Queue
+
+
+class PortQueues:
+    """Keeps rows and queues together. Queues that another process has given while the lab ran are unknown here.
+
+    Parameters
+    ----------
+    lab
+        The running lab.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._given: dict[str, _Given] = {}
+        self._ports: dict[str, tuple[str, Mapping[str, Any]]] = {
+            port["name"]: (node["name"], port) for node in switches_of(lab) for port in node["ports"]
+        }
+
+    def write(self, draft: Draft) -> dict[str, str]:
+        """Write the rows of queues that did not come by OVSDB into `draft`, and return the row of QoS of each port that
+        has one."""
+        for port in self._ports:
+            spec = self._queue(port).to_spec()
+            given = self._given.get(port)
+            if given is not None and (given.spec != spec or given.identifier not in draft.tables["QoS"]):
+                self._forget(draft, port)
+            if port not in self._given and spec["kind"] == "htb":
+                self._given[port] = _Given(_write_rows(draft, port, spec), spec, Fifo())
+        return {port: given.identifier for port, given in self._given.items()}
+
+    def _forget(self, draft: Draft, port: str) -> None:
+        """Leave the row of a port that has another queue; one that was written here goes."""
+        given = self._given.pop(port)
+        if given.identifier == row_identifier("QoS", port):
+            row = draft.tables["QoS"].pop(given.identifier, None)
+            used = {str(one) for other in draft.tables["QoS"].values() for one in _queues_of(other).values()}
+            for queue in (str(one) for one in _queues_of(row).values()) if row is not None else ():
+                if queue not in used:
+                    draft.tables["Queue"].pop(queue, None)
+
+    def _queue(self, port: str) -> Queue:
+        """What waits at `port`, as far as this process knows."""
+        if port in self._lab.queues_given:
+            return self._lab.queues_given[port]
+        spec = self._ports[port][1].get("queue")
+        return queue_from_spec(spec) if spec else Fifo()
+
+    def change(self, old: Tables, new: Tables) -> list[str]:
+        """Give ports the queues that the rows `new` ask for, where `old` asked for others; all or none. Return what is
+        to be said of what has no effect.
+
+        Raises
+        ------
+        TransactionRefused
+            The lab does not have such a queue; nothing is changed.
+        """
+        rows_before = {str(first(row["name"])): row for row in old["Port"].values()}
+        wanted: dict[str, tuple[str | None, dict[str, Any] | None]] = {}
+        for row in new["Port"].values():
+            port = str(first(row["name"]))
+            qos, held = first(row["qos"]), first(rows_before[port]["qos"])
+            asked = _asked(new, port, qos)
+            if qos != held or asked != _asked(old, port, held):
+                wanted[port] = (None if qos is None else str(qos), asked)
+        done: list[tuple[str, Queue, _Given | None]] = []
+        try:
+            for port, (qos, asked) in wanted.items():
+                done.append((port, self._queue(port), self._given.get(port)))
+                self._give(port, qos, asked)
+        except (TwinnetError, OSError) as refused:
+            self._undo(done)
+            message = f"{done[-1][0]}: {refused}"
+            raise TransactionRefused("not supported", message) from None
+        return _notes(old, new)
+
+    def _give(self, port: str, qos: str | None, asked: dict[str, Any] | None) -> None:
+        given, current = self._given.get(port), self._queue(port)
+        before = current if given is None else given.before
+        if asked is None:
+            queue = before
+        else:
+            queue = queue_from_spec(_with_inner(asked, current.to_spec()) if given is not None else asked)
+        if port not in self._ports:
+            raise TwinnetError("the switch's own port leads nowhere: it has no queue", "give one to another port")
+        with self._lab.by_hand.through(_DOOR) as telling:
+            telling.what = f"queue {port}: {'that before' if asked is None else asked['kind']}"
+            self._lab.switch(self._ports[port][0]).set_queue(port, queue)
+        if qos is None:
+            self._given.pop(port, None)
+        else:
+            self._given[port] = _Given(qos, queue.to_spec(), before)
+
+    def _undo(self, done: list[tuple[str, Queue, _Given | None]]) -> None:
+        for port, queue, given in reversed(done):
+            # Where the lab has ended there is nothing to undo.
+            with contextlib.suppress(TwinnetError, OSError):
+                self._lab.switch(self._ports[port][0]).set_queue(port, queue)
+            if given is None:
+                self._given.pop(port, None)
+            else:
+                self._given[port] = given
+
+
+def _queues_of(row: Row) -> Mapping[Any, Any]:
+    queues = row["queues"]
+    return queues if isinstance(queues, Mapping) else {}
+
+
+def _texts(tables: Tables, table: str, identifier: str) -> dict[str, str]:
+    return strings_of(open_vswitch().tables[table], tables[table][identifier], {})
+
+
+def _asked(tables: Tables, port: str, qos: object) -> dict[str, Any] | None:
+    """The queue that a port's row of QoS asks for, in the form of the lab protocol; ``None``: none in particular."""
+    if qos is None or first(tables["QoS"][str(qos)]["type"]) in _SHAPES_NOTHING:
+        return None
+    try:
+        return queue_of(_texts(tables, "QoS", str(qos)), lambda one: _texts(tables, "Queue", one))
+    except Refused as refused:
+        raise TransactionRefused("not supported", f"{port}: {refused}") from None
+
+
+def _with_inner(asked: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
+    """`asked` with what waits in classes, which rows do not tell, as the queue `held` has it."""
+    if asked["kind"] != "htb" or held["kind"] != "htb":
+        return asked
+    inner = {number: one["queue"] for number, one in held["queues"].items() if one.get("queue") is not None}
+    queues = {
+        number: one | ({"queue": inner[number]} if number in inner else {}) for number, one in asked["queues"].items()
+    }
+    return asked | {"queues": queues}
+
+
+def _write_rows(draft: Draft, port: str, spec: Mapping[str, Any]) -> str:
+    """Write the rows that ask for the queue `spec` of `port`, and return that of QoS."""
+    kind, settings, queues = qos_columns(spec)
+    rows = {
+        number: Reference(draft.put_new("Queue", f"{port} {number}", {"other_config": dict[Atom, Atom](columns)}))
+        for number, columns in queues.items()
+    }
+    return draft.put_new(
+        "QoS", port, {"type": (kind,), "other_config": dict[Atom, Atom](settings), "queues": dict[Atom, Atom](rows)}
+    )
+
+
+def _notes(old: Tables, new: Tables) -> list[str]:
+    """What is to be said of what was written to rows of QoS and Queue and has no effect."""
+    notes: list[str] = []
+    for table in ("QoS", "Queue"):
+        for identifier, row in new[table].items():
+            if row is old[table].get(identifier):
+                continue
+            notes += ineffective(_texts(new, table, identifier))
+            if table == "Queue" and row["dscp"]:
+                notes.append(f"Queue: dscp={first(row['dscp'])} has no effect in a lab")
+            if table == "QoS" and first(row["type"]) in _SHAPES_NOTHING:
+                notes.append("a QoS of no type, or of type linux-noop, shapes nothing, as in Open vSwitch")
+    return notes
