@@ -82,6 +82,11 @@ __all__ = ["lab"]
     metavar="TIME",
     help="With --programs: the processor time that programs may take at one moment; default: 4.5 s.",
 )
+@click.option(
+    "--ovsdb",
+    metavar="PLACE",
+    help="Serve the switches to ovs-vsctl and other clients of OVSDB: ptcp:[PORT][:ADDRESS] or punix:PATH.",
+)
 @click.option("--live", is_flag=True, help="Show the lab on a page in the browser, as `live` at the prompt does.")
 @click.option("-c", "--command", "commands", multiple=True, help="Do this line, then end; may be repeated.")
 @json_option
@@ -108,6 +113,7 @@ def lab(
     memory: str | None,
     date: str | None,
     patience: str | None,
+    ovsdb: str | None,
     live: bool,
     commands: tuple[str, ...],
     as_json: bool,
@@ -119,6 +125,7 @@ def lab(
     when a line failed, or when a controller did not join in time.
     """
     from twinnet.cli import lab_options, way_out
+    from twinnet.lab.database import check_place
     from twinnet.lab.known_neighbours import introduce
 
     described = _described(network, seed, link, parallel_edges)
@@ -135,6 +142,8 @@ def lab(
     if nat:
         way_out.give_gateway(described)
     duration_ps(wait, "wait")
+    if ovsdb is not None:
+        check_place(ovsdb)
     if clock == "wall":
         if programs:
             raise BadValue("--programs is for --clock virtual: on the wall clock hosts run programs", "leave it away")
@@ -145,7 +154,7 @@ def lab(
                 raise BadValue(f"{option} is for --clock virtual --programs", "leave it away")
         chosen = described.emulate(name=name, interface=interface, fabric_threads=fabric_threads)
     else:
-        _refuse_of_wall(interface, fabric_threads, nat)
+        _refuse_of_wall(interface, fabric_threads, nat, ovsdb)
         hosts = "programs" if programs else "models"
         chosen = described.simulate(
             static_neighbours=arp,
@@ -157,6 +166,8 @@ def lab(
             patience=patience,
         )
     with chosen as running, way_out.open_way(running, nat):
+        if ovsdb is not None:
+            running.serve_ovsdb(ovsdb, tell=lambda note: click.echo(f"*** OVSDB: {note}", err=True))
         if arp and clock == "wall":
             introduce(running)
         if not no_wait:
@@ -208,9 +219,9 @@ def _tell_circles(running: Lab) -> None:
             click.echo(f"*** {told_of_circles(circled)}", err=True)
 
 
-def _refuse_of_wall(interface: str, fabric_threads: int | Literal["auto"] | None, nat: bool) -> None:
+def _refuse_of_wall(interface: str, fabric_threads: int | Literal["auto"] | None, nat: bool, ovsdb: str | None) -> None:
     """Refuse options that only a lab on the wall clock has."""
-    given = {"--interface": interface if interface != "auto" else None, "--nat": "" if nat else None}
+    given = {"--interface": interface if interface != "auto" else None, "--nat": "" if nat else None, "--ovsdb": ovsdb}
     given["--fabric-threads"] = None if fabric_threads is None else str(fabric_threads)
     for option, value in given.items():
         if value is not None:

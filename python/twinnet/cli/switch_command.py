@@ -46,6 +46,11 @@ def _one_place(_: click.Context, __: click.Parameter, places: tuple[str, ...]) -
     callback=_one_place,
     help="Listen for tools, in one place: ptcp:PORT[:ADDRESS], pssl:PORT[:ADDRESS] or punix:PATH.",
 )
+@click.option(
+    "--ovsdb",
+    metavar="PLACE",
+    help="Serve it to ovs-vsctl and other clients of OVSDB: ptcp:[PORT][:ADDRESS] or punix:PATH.",
+)
 @click.option("--private-key", metavar="FILE", help="For ssl: and pssl:, the switch's private key (PEM).")
 @click.option("--certificate", metavar="FILE", help="The certificate of that key (PEM).")
 @click.option(
@@ -75,6 +80,7 @@ def switch(
     controllers: tuple[str, ...],
     control_delay: str | None,
     listen: str | None,
+    ovsdb: str | None,
     private_key: str | None,
     certificate: str | None,
     ca_cert: str | None,
@@ -88,8 +94,11 @@ def switch(
     It prints one line when it is ready. It needs CAP_NET_RAW where the interfaces are. They receive every frame
     meanwhile, and at the end they are as they were before.
     """
+    from twinnet.lab.database import check_place
     from twinnet.network.network import Network
 
+    if ovsdb is not None:
+        check_place(ovsdb)
     net = Network()
     # Click has checked the words.
     settings: dict[str, Any] = {"fail_mode": fail_mode} | ({"protocols": protocols} if protocols else {})
@@ -107,13 +116,16 @@ def switch(
     for number, interface in enumerate(ports, 1):
         one.attach(interface, name=f"p{number}", port_b=number, mtu=lowest)
     with _signals() as came, net.emulate() as lab:
+        if ovsdb is not None:
+            lab.serve_ovsdb(ovsdb, tell=lambda note: click.echo(f"twinnet: OVSDB: {note}", err=True))
         record: dict[str, Any] = {"dpid": f"{one.dpid:016x}", "ports": list(ports), "controllers": list(controllers)}
         if as_json:
-            print_json(record | {"listen": listen, "lab": lab.name})
+            print_json(record | {"listen": listen, "ovsdb": ovsdb, "lab": lab.name})
         else:
             to = f", connects to {' and '.join(controllers)}" if controllers else ""
             heard = f", listens on {listen}" if listen else ""
-            click.echo(f"switch {record['dpid']} is ready on {', '.join(ports)}{to}{heard}")
+            served = f", serves OVSDB on {ovsdb}" if ovsdb else ""
+            click.echo(f"switch {record['dpid']} is ready on {', '.join(ports)}{to}{heard}{served}")
         told_of: dict[str, str | None] = {}
         while not came and not lab.connection.wait_closed(_LOOK_S):
             for target in controllers:

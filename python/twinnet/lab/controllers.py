@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinnet.control.choice import ControllerChoice
+from twinnet.control.choice import APP_TARGET, ControllerChoice
 from twinnet.control.controller import Controller
 from twinnet.control.dialling import Dialling
 from twinnet.control.in_guest import GuestController
@@ -96,6 +96,26 @@ class LabControllers:
         self._dialling = Dialling(lab, spec["nodes"])
         if self.controller is not None and self._choice is not None:
             self._thread = InProcessThread(lab, spec, self.controller, self._choice.target, queue_changer(lab, spec))
+
+    def dial(self, switch: str, held: Sequence[str], targets: Sequence[str]) -> None:
+        """Connect `switch`, whose controllers are `held`, to `targets` and to no others, while the lab runs.
+
+        Raises
+        ------
+        BadValue
+            One of them is no controller's address.
+        NotAvailable
+            The lab is not on the wall clock, or the controller in this process would come or go.
+        """
+        if self._dialling is None:
+            raise NotAvailable("controllers cannot change on the virtual clock", "name them before the lab starts")
+        for text in sorted({*held} ^ {*targets}):
+            if text.startswith(APP_TARGET):
+                raise NotAvailable(
+                    f"the controller {text} in this process cannot come or go while the lab runs",
+                    "name it before the lab starts: net.controller(...)",
+                )
+        self._dialling.dial(switch, targets)
 
     def start_in_lockstep(self, lab: VirtualConnection, spec: Mapping[str, Any]) -> None:
         """Start them for a lab on the virtual clock.

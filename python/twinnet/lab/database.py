@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from twinnet.control.owner_sockets import Listeners
 from twinnet.control.targets import parse_listen
 from twinnet.errors import BadValue, ControllerWarning, NotAvailable, TwinnetError
-from twinnet.lab.database_limits import check_changes
+from twinnet.lab.database_limits import changed_controllers, check_changes
 from twinnet.lab.database_rows import RowsOfLab, switches_of
-from twinnet.lab.port_queues import PortQueues
+from twinnet.lab.port_queues import DOOR, PortQueues, notes_on_queues
 from twinnet.lab_process.connection import LabConnection
 from twinnet.open_vswitch import is_open_vswitch
-from twinnet.ovsdb.database import Database, Tables
+from twinnet.ovsdb.database import Database, Tables, TransactionRefused
 from twinnet.ovsdb.draft import Draft
 from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.server import RequestRefused, Server
@@ -121,8 +121,29 @@ class LabDatabase:
     def _agree(self, wanted: Tables) -> None:
         """Do what a transaction asks for; raises `TransactionRefused`."""
         held = self._database.tables
-        notes = [*check_changes(held, wanted), *self._queues.change(held, wanted)]
-        for note in dict.fromkeys(notes):
+        notes = check_changes(held, wanted)
+        queues = self._queues.wanted(held, wanted)
+        controllers = changed_controllers(held, wanted)
+        done: dict[str, Sequence[str]] = {}
+        with self._lab.by_hand.through(DOOR) as telling:
+            told = [f"queue {port}: {queue.discipline}" for port, (_, queue) in queues.items()]
+            told += [f"controllers of {one}: {' '.join(targets) or 'none'}" for one, targets in controllers.items()]
+            telling.what = "; ".join(told)
+            try:
+                for switch, targets in controllers.items():
+                    before: Sequence[str] = self._lab.layout.node(switch).get("controllers") or ()
+                    self._lab.switch(switch).set_controllers(targets)
+                    done[switch] = before
+                self._queues.give(queues)
+            except (TwinnetError, TimeoutError, OSError, TransactionRefused) as refused:
+                for switch, targets in done.items():
+                    # Where the lab has ended there is nothing to undo.
+                    with suppress(TwinnetError, OSError):
+                        self._lab.switch(switch).set_controllers(targets)
+                if isinstance(refused, TransactionRefused):
+                    raise
+                raise TransactionRefused("not supported", str(refused)) from None
+        for note in dict.fromkeys(notes + notes_on_queues(held, wanted)):
             if note not in self._told:
                 self._told.add(note)
                 self._tell(note)
@@ -147,9 +168,11 @@ def _warn(note: str) -> None:
 
 def _check_lab(lab: Lab) -> None:
     """Raise `NotAvailable` for a lab whose switches are no rows of one database here."""
-    if lab.clock != "wall":
+    if lab.clock == "real":
+        raise NotAvailable("a lab of physical machines has no switches of its own", "use net.emulate()")
+    if lab.clock == "virtual":
         raise NotAvailable(
-            f"a lab on the {lab.clock} clock serves no OVSDB: its clients live in real time",
+            "a lab on the virtual clock serves no OVSDB: its clients live in real time",
             "use net.emulate() (--clock wall); queues change by lab.switch(...).set_queue(...)",
         )
     if not isinstance(lab.connection, LabConnection):

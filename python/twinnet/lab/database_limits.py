@@ -11,16 +11,17 @@ from typing import cast
 
 from twinnet.ovsdb.database import Row, Tables, TransactionRefused
 from twinnet.ovsdb.row_texts import first, text_of
+from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.values import Value
 
-__all__ = ["check_changes"]
+__all__ = ["changed_controllers", "check_changes"]
 
 _FREE = {
     "Open_vSwitch": {"external_ids", "next_cfg"},
     "Bridge": {"external_ids"},
     "Port": {"external_ids", "qos"},
     "Interface": {"external_ids"},
-    "Controller": {"external_ids"},
+    "Controller": {"external_ids", "target"},
     "Mirror": {"external_ids"},
 }
 """Columns that take effect, or that are notes of whoever writes them."""
@@ -49,7 +50,7 @@ _TOLD = {
 """Columns that the lab writes itself: what a client writes there is gone at the next look."""
 _REMEDIES = {
     ("Open_vSwitch", "manager_options"): "clients are served where the lab was told to when it started (--ovsdb)",
-    ("Bridge", "controller"): "name it when the lab starts: twinnet lab --controller tcp:127.0.0.1:6653",
+    ("Bridge", "controller"): "a switch listens for tools where its description says (listen)",
     ("Bridge", "fail_mode"): "write fail_mode of the switch in the network's description",
     ("Bridge", "protocols"): "write protocols of the switch in the network's description",
     ("Bridge", "mirrors"): "write mirrors of the switch in the network's description",
@@ -91,14 +92,36 @@ def check_changes(old: Tables, new: Tables) -> list[str]:
         before, after = _by_name(old, table), _by_name(new, table)
         # What is there in the place of something else is told, and not what went for it.
         for name in (*(after.keys() - before.keys()), *(before.keys() - after.keys())):
-            raise _refused(table, name, name in after)
+            if table != "Controller" or name.rpartition(" ")[2].startswith("p"):
+                raise _refused(table, name, name in after)
         for name, row in after.items():
-            if row is not before[name]:
-                notes += _changes_of(table, name, before[name], row)
+            held = before.get(name) or _new_row(table)
+            if row is not held:
+                notes += _changes_of(table, name, held, row)
     for table in new.keys() - _FREE.keys() - {"QoS", "Queue"}:
         if new[table].keys() != old[table].keys():
             raise TransactionRefused("not supported", f"a lab has no rows of table {table}")
     return notes
+
+
+def changed_controllers(old: Tables, new: Tables) -> dict[str, list[str]]:
+    """Return the switches that are to have other controllers, each with these."""
+    before, after = _targets(old), _targets(new)
+    return {switch: targets for switch, targets in after.items() if sorted(targets) != sorted(before[switch])}
+
+
+def _targets(tables: Tables) -> dict[str, list[str]]:
+    """The controllers that each switch dials."""
+    rows = tables["Controller"]
+    named = {
+        str(first(bridge["name"])): [str(first(rows[str(one)]["target"])) for one in bridge["controller"]]
+        for bridge in tables["Bridge"].values()
+    }
+    return {switch: [one for one in targets if not one.startswith("p")] for switch, targets in named.items()}
+
+
+def _new_row(table: str) -> Row:
+    return {column: kind.default() for column, kind in open_vswitch().tables[table].columns.items()}
 
 
 def _by_name(tables: Tables, table: str) -> dict[str, Row]:
@@ -146,6 +169,8 @@ def _means_the_same(column: str, before: Row, value: Value) -> bool:
     """Whether a switch that is told `value` in another form is as it was `before`."""
     if column == "fail_mode":
         return (value or ("standalone",)) == before[column]
+    if column == "connection_mode":
+        return value == ("out-of-band",)
     return column == "ofport_request" and value == before["ofport"]
 
 
@@ -166,7 +191,7 @@ def _check_datapath_id(name: str, row: Row) -> None:
 def _given(column: str, before: Value, after: Value) -> Iterable[str]:
     """What was written in a column, in the words of ``ovs-vsctl``; nothing where it became empty."""
     if isinstance(after, Mapping):
-        held: Mapping[object, object] = before if isinstance(before, Mapping) else {}
-        changed = [(key, one) for key, one in after.items() if held.get(key) != one and key != "datapath-id"]
+        held = before.items() if isinstance(before, Mapping) else ()
+        changed = [pair for pair in after.items() if pair not in held and pair[0] != "datapath-id"]
         return [f"{column}:{key}={one}" for key, one in changed]
     return [f"{column}={text_of(after)}"] if after else []

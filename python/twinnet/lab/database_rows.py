@@ -9,7 +9,7 @@ from twinnet.control.targets import PROTOCOLS
 from twinnet.lab_process.replies import ControllerRow, DirectionRow, PortCounters
 from twinnet.ovsdb.database import Row
 from twinnet.ovsdb.draft import Draft
-from twinnet.ovsdb.row_texts import first, references, row_identifier
+from twinnet.ovsdb.row_texts import first, map_of, references, row_identifier
 from twinnet.ovsdb.schema import VERSION
 from twinnet.ovsdb.values import Value
 
@@ -78,14 +78,15 @@ class RowsOfLab:
         inner: Row = {"ofport": (int(port["number"]),), "admin_state": ("up",)}
         if name in self._lines:
             way, mtu = self._lines[name]
-            rate_bps = (way["config"] or {}).get("rate_bps")
+            config: Mapping[str, Any] = way["config"] or {}
+            rate_bps = config.get("rate_bps")
             inner |= {
                 "link_state": ("up" if way["up"] else "down",),
                 "link_speed": (int(rate_bps),) if rate_bps else (),
                 "mtu": (mtu,) if mtu is not None else (),
                 "statistics": _statistics(way["counters"]),
             }
-        vlans = port.get("vlans") or {}
+        vlans: Mapping[str, Any] = port.get("vlans") or {}
         row: Row = {
             "qos": references([self._qos[name]] if name in self._qos else []),
             "tag": (int(vlans["tag"]),) if vlans.get("tag") else (),
@@ -102,29 +103,27 @@ class RowsOfLab:
         """The rows of what the switch dials and of where it listens; rows that clients have written anew stay."""
         name, tables = str(node["name"]), self._draft.tables
         bridge = tables["Bridge"].get(row_identifier("Bridge", name))
-        held = (
-            {first(tables["Controller"][str(one)]["target"]): str(one) for one in bridge["controller"]}
-            if bridge
-            else {}
-        )
-        targets = [*(node.get("controllers") or ()), *([node["listen"]] if node.get("listen") else [])]
-        rows = ((str(target), self._controller(name, str(target))) for target in targets)
-        made = row_identifier
-        return [
-            self._draft.put("Controller", held.get(target, made("Controller", f"{name} {target}")), row)
-            for target, row in rows
-        ]
+        rows = [str(one) for one in bridge["controller"]] if bridge is not None else []
+        held = {first(tables["Controller"][one]["target"]): one for one in rows}
+        found: list[str] = []
+        for target in (*(node.get("controllers") or ()), node.get("listen")):
+            if target is not None:
+                identifier = held.get(target, row_identifier("Controller", f"{name} {target}"))
+                found.append(self._draft.put("Controller", identifier, self._controller(name, target)))
+        return found
 
     def _controller(self, switch: str, target: str) -> Row:
         found = next((one for one in self._connections if (one["switch"], one["target"]) == (switch, target)), None)
         connected = found is not None and bool(found.get("version"))
         role = _ROLES.get(str(found.get("role")), "other") if found is not None and connected else None
         trouble = None if connected else self._lab.controller_trouble(switch, target)
+        state, error = "ACTIVE" if connected else "BACKOFF", {"last_error": trouble} if trouble else {}
         return {
             "target": (target,),
             "is_connected": (connected,),
             "role": (role,) if role is not None else (),
-            "status": {"state": "ACTIVE" if connected else "BACKOFF"} | ({"last_error": trouble} if trouble else {}),
+            # Where a switch listens it waits for nobody.
+            "status": {} if target.startswith("p") else map_of({"state": state} | error),
         }
 
     def _mirror(self, node: Mapping[str, Any], at: int) -> str:

@@ -321,6 +321,16 @@ class Lab(AnswersToMininet):
         relays = self._open_vswitch
         return trouble or (relays.troubles.get((switch, target)) if relays is not None else None)
 
+    def dial_controllers(self, switch: str, targets: Sequence[str]) -> None:
+        """Connect `switch` to the controllers `targets`, as :meth:`LabSwitch.set_controllers` does."""
+        if self._controllers is None:
+            raise NotAvailable(
+                "another program has started the lab, and connects its switches", "have that one name the controllers"
+            )
+        held: Sequence[str] = self.layout.node(switch, "switch").get("controllers") or ()
+        self._controllers.dial(switch, held, targets)
+        self.layout.change(switch, controllers=list(targets))
+
     def promote(self) -> bool:
         """Ask for real-time scheduling of the fabric and of the agent, where we own the lab and may; return whether
         the fabric has it now.

@@ -43,6 +43,11 @@ class Layout:
             raise UnknownNode(f"the lab has no {kind or 'node'} {name!r}", did_you_mean(str(name), names))
         return node
 
+    def change(self, name: str, **fields: Any) -> None:
+        """Have the node `name` be described with other `fields`."""
+        self.nodes[name] = {**self.nodes[name], **fields}
+        self.spec = {**self.spec, "nodes": list(self.nodes.values())}
+
     def names(self, kind: str) -> list[str]:
         """Return the names of all hosts or switches."""
         return [name for name, node in self.nodes.items() if node["kind"] == kind]
@@ -252,7 +257,7 @@ class LabSwitch:
         return self._lab.connection.flows_delete(switch=self.name, match=match)["deleted"]
 
     def _changed(self, do: str, **fields: Any) -> None:
-        """Open vSwitch was told something, and not the lab."""
+        """Something was changed that the lab itself was not told of."""
         self._lab.by_hand.changed(do, {"switch": self.name, **fields}, self._lab.now)
 
     def dump_flows(self) -> list[str]:
@@ -320,6 +325,34 @@ class LabSwitch:
         rows = [row for row in self._lab.connection.controllers(said=True) if row["switch"] == self.name]
         found = [(row, row.get("said")) for row in rows]
         return [{"target": row["target"], "peer": row["peer"], **said} for row, said in found if said is not None]
+
+    def set_controllers(self, targets: Sequence[str]) -> None:
+        """Connect the switch to the controllers `targets` and to no others, while the lab runs; with none it goes on by
+        its fail mode.
+
+        Parameters
+        ----------
+        targets
+            Addresses, such as ``tcp:127.0.0.1:6653``.
+
+        Raises
+        ------
+        BadValue
+            One of them is no controller's address.
+        NotAvailable
+            Another program has started the lab, it is not on the wall clock, the controller in this process would come
+            or go, or the switch is Open vSwitch.
+        """
+        if isinstance(targets, str):
+            raise BadValue("the controllers are one text", "give a list of addresses")
+        if self.open_vswitch is not None:
+            raise NotAvailable(
+                f"the controllers of {self.name}, which is Open vSwitch, cannot change while the lab runs",
+                "name them before the lab starts",
+            )
+        wanted = list(dict.fromkeys(targets))
+        self._lab.dial_controllers(self.name, wanted)
+        self._changed("controllers", targets=wanted)
 
     def set_links(self, up: bool) -> list[str]:
         """Take all links of the switch up or down, and return the nodes at their other ends."""

@@ -12,9 +12,9 @@ from twinnet.lab.database_rows import switches_of
 from twinnet.ovsdb.database import Row, Tables, TransactionRefused
 from twinnet.ovsdb.draft import Draft
 from twinnet.ovsdb.qos_rows import Refused, ineffective, qos_columns, queue_of
-from twinnet.ovsdb.row_texts import first, row_identifier, strings_of
+from twinnet.ovsdb.row_texts import first, map_of, row_identifier, strings_of
 from twinnet.ovsdb.schema import open_vswitch
-from twinnet.ovsdb.values import Atom, Reference
+from twinnet.ovsdb.values import Reference
 from twinnet.qos.fifo import Fifo
 from twinnet.qos.queue import Queue
 from twinnet.qos.queue_text import queue_from_spec
@@ -22,9 +22,10 @@ from twinnet.qos.queue_text import queue_from_spec
 if TYPE_CHECKING:
     from twinnet.lab.lab import Lab
 
-__all__ = ["PortQueues"]
+__all__ = ["DOOR", "PortQueues", "notes_on_queues"]
 
-_DOOR = "OVSDB"
+DOOR = "OVSDB"
+"""What tells of changes by clients of OVSDB."""
 _SHAPES_NOTHING = ("", "linux-noop")
 """Types of QoS with which Open vSwitch leaves a port to send what it can."""
 
@@ -83,46 +84,57 @@ class PortQueues:
         spec = self._ports[port][1].get("queue")
         return queue_from_spec(spec) if spec else Fifo()
 
-    def change(self, old: Tables, new: Tables) -> list[str]:
-        """Give ports the queues that the rows `new` ask for, where `old` asked for others; all or none. Return what is
-        to be said of what has no effect.
+    def wanted(self, old: Tables, new: Tables) -> dict[str, tuple[str | None, Queue]]:
+        """Return the ports for which the rows `new` ask for another queue than `old`, each with its row of QoS and that
+        queue.
 
         Raises
         ------
         TransactionRefused
-            The lab does not have such a queue; nothing is changed.
+            The lab does not have such a queue.
         """
         rows_before = {str(first(row["name"])): row for row in old["Port"].values()}
-        wanted: dict[str, tuple[str | None, dict[str, Any] | None]] = {}
+        found: dict[str, tuple[str | None, Queue]] = {}
         for row in new["Port"].values():
             port = str(first(row["name"]))
             qos, held = first(row["qos"]), first(rows_before[port]["qos"])
             asked = _asked(new, port, qos)
             if qos != held or asked != _asked(old, port, held):
-                wanted[port] = (None if qos is None else str(qos), asked)
-        done: list[tuple[str, Queue, _Given | None]] = []
-        try:
-            for port, (qos, asked) in wanted.items():
-                done.append((port, self._queue(port), self._given.get(port)))
-                self._give(port, qos, asked)
-        except (TwinnetError, OSError) as refused:
-            self._undo(done)
-            message = f"{done[-1][0]}: {refused}"
-            raise TransactionRefused("not supported", message) from None
-        return _notes(old, new)
+                found[port] = (None if qos is None else str(qos), self._wanted(port, asked))
+        return found
 
-    def _give(self, port: str, qos: str | None, asked: dict[str, Any] | None) -> None:
-        given, current = self._given.get(port), self._queue(port)
-        before = current if given is None else given.before
-        if asked is None:
-            queue = before
-        else:
-            queue = queue_from_spec(_with_inner(asked, current.to_spec()) if given is not None else asked)
+    def give(self, wanted: Mapping[str, tuple[str | None, Queue]]) -> None:
+        """Give ports the queues that :meth:`wanted` has returned, all or none; raises `TransactionRefused`."""
+        done: list[tuple[str, Queue, _Given | None]] = []
+        for port, (qos, queue) in wanted.items():
+            done.append((port, self._queue(port), self._given.get(port)))
+            try:
+                self._give(port, qos, queue)
+            except (TwinnetError, TimeoutError, OSError) as refused:
+                self._undo(done)
+                raise TransactionRefused("not supported", f"{port}: {refused}") from None
+
+    def _wanted(self, port: str, asked: dict[str, Any] | None) -> Queue:
+        """The queue that `port` is to have; raises `TransactionRefused` where it can have none like that."""
         if port not in self._ports:
-            raise TwinnetError("the switch's own port leads nowhere: it has no queue", "give one to another port")
-        with self._lab.by_hand.through(_DOOR) as telling:
-            telling.what = f"queue {port}: {'that before' if asked is None else asked['kind']}"
-            self._lab.switch(self._ports[port][0]).set_queue(port, queue)
+            raise TransactionRefused(
+                "not supported", f"{port} is the switch's own port, leads nowhere and has no queue"
+            )
+        given = self._given.get(port)
+        if asked is None:
+            return self._queue(port) if given is None else given.before
+        from pydantic import ValidationError
+
+        try:
+            return queue_from_spec(asked if given is None else _with_inner(asked, self._queue(port).to_spec()))
+        except ValidationError as error:
+            said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+            raise TransactionRefused("constraint violation", f"{port}: {said}") from None
+
+    def _give(self, port: str, qos: str | None, queue: Queue) -> None:
+        given = self._given.get(port)
+        before = self._queue(port) if given is None else given.before
+        self._lab.switch(self._ports[port][0]).set_queue(port, queue)
         if qos is None:
             self._given.pop(port, None)
         else:
@@ -173,24 +185,22 @@ def _write_rows(draft: Draft, port: str, spec: Mapping[str, Any]) -> str:
     """Write the rows that ask for the queue `spec` of `port`, and return that of QoS."""
     kind, settings, queues = qos_columns(spec)
     rows = {
-        number: Reference(draft.put_new("Queue", f"{port} {number}", {"other_config": dict[Atom, Atom](columns)}))
+        number: Reference(draft.put_new("Queue", f"{port} {number}", {"other_config": map_of(columns)}))
         for number, columns in queues.items()
     }
-    return draft.put_new(
-        "QoS", port, {"type": (kind,), "other_config": dict[Atom, Atom](settings), "queues": dict[Atom, Atom](rows)}
-    )
+    return draft.put_new("QoS", port, {"type": (kind,), "other_config": map_of(settings), "queues": map_of(rows)})
 
 
-def _notes(old: Tables, new: Tables) -> list[str]:
-    """What is to be said of what was written to rows of QoS and Queue and has no effect."""
+def notes_on_queues(old: Tables, new: Tables) -> list[str]:
+    """Return what is to be said of what was written to rows of QoS and Queue and has no effect."""
     notes: list[str] = []
     for table in ("QoS", "Queue"):
         for identifier, row in new[table].items():
             if row is old[table].get(identifier):
                 continue
-            notes += ineffective(_texts(new, table, identifier))
+            notes += [f"{table}: {one}" for one in ineffective(_texts(new, table, identifier))]
             if table == "Queue" and row["dscp"]:
                 notes.append(f"Queue: dscp={first(row['dscp'])} has no effect in a lab")
             if table == "QoS" and first(row["type"]) in _SHAPES_NOTHING:
-                notes.append("a QoS of no type, or of type linux-noop, shapes nothing, as in Open vSwitch")
+                notes.append("QoS: without a type, or as linux-noop, it shapes nothing, as in Open vSwitch")
     return notes

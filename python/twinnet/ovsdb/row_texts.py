@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from twinnet.ovsdb.database import Row
 from twinnet.ovsdb.schema import TableSchema
@@ -12,6 +13,7 @@ from twinnet.ovsdb.values import Atom, ColumnType, Reference, Value
 
 __all__ = [
     "first",
+    "map_of",
     "members",
     "references",
     "row_identifier",
@@ -44,6 +46,11 @@ def row_identifier(table: str, name: str) -> str:
 def references(identifiers: Sequence[str]) -> Value:
     """Return the value of a column that leads to the rows `identifiers`."""
     return ColumnType.ordered({Reference(one) for one in identifiers})
+
+
+def map_of(pairs: Mapping[Any, Atom]) -> Value:
+    """Return the value of a column with these keys and values."""
+    return dict[Atom, Atom](pairs.items())
 
 
 def first(value: Value) -> Atom | None:
