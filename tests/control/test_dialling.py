@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from twinnet.control import Dialling
 from twinnet.control.owner_sockets import Admitted
-from twinnet.errors import LabClosed, LabError
+from twinnet.errors import BadValue, LabClosed, LabError
 
 
 class Pending:
@@ -96,3 +96,42 @@ def test_of_more_tools_than_may_be_the_oldest_ends_and_who_has_left_counts_no_mo
             with admitted.one(pairs[3][0]):
                 pairs[1][0].sendall(b"y")
                 assert pairs[1][1].recv(1) == b"y"
+
+
+def test_a_switch_that_is_given_another_controller_leaves_the_first_and_dials_it_no_more() -> None:
+    lab = FullLab([])
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        dials, target = dialling(lab, first.getsockname()[1])
+        connected, _ = first.accept()
+        with connected:
+            assert eventually(lambda: lab.attached == 1)
+            # One that stays is left alone.
+            other = f"tcp:127.0.0.1:{second.getsockname()[1]}"
+            dials.dial("s1", [target, other])
+            assert eventually(lambda: lab.attached == 2)
+            dials.dial("s1", [other])
+            connected.settimeout(15)
+            assert connected.recv(1) == b""
+        lab.over.set()
+        first.settimeout(1.5)
+        with pytest.raises(TimeoutError):
+            # It would have been dialled again after a second.
+            first.accept()
+        assert (("s1", target) in dials.troubles, lab.attached >= 2) == (False, True)
+        dials.end()
+
+
+def test_an_address_that_is_none_leaves_a_switch_with_the_controllers_that_it_has() -> None:
+    lab = FullLab([])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dials, target = dialling(lab, server.getsockname()[1])
+        assert eventually(lambda: lab.attached == 1)
+        for wrong in ("nonsense", "ssl:127.0.0.1:6653"):
+            with pytest.raises(BadValue):
+                dials.dial("s1", [wrong, target])
+        connected, _ = server.accept()
+        with connected, pytest.raises(BlockingIOError):
+            connected.setblocking(False)
+            connected.recv(1)
+        lab.over.set()
+        dials.end()

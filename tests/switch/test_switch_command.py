@@ -23,6 +23,7 @@ needs_os_ken = pytest.mark.skipif(
 needs_ovs_ofctl = pytest.mark.skipif(
     shutil.which("ovs-ofctl") is None, reason="ovs-ofctl is not installed: apt install openvswitch-common"
 )
+needs_ovs_vsctl = pytest.mark.skipif(shutil.which("ovs-vsctl") is None, reason="ovs-vsctl is not installed")
 pytestmark = needs_private_network
 
 
@@ -73,6 +74,23 @@ def test_tools_reach_it_and_port_one_is_the_first_that_was_named(network: Privat
     told = network.here.run(*ofctl, "dump-flows", switch, "in_port=2,ip")
     # The packet of the first ping may still have waited for an answer to ARP when the flows came.
     assert re.search(r"n_packets=[23],", told)
+    alone.end(signal.SIGINT)
+
+
+@needs_ovs_vsctl
+def test_clients_of_ovsdb_read_it_and_give_its_ports_queues(network: PrivateNetwork) -> None:
+    alone = Alone(network, "--dpid", "0xab", "--port", "e1", "--port", "e2", "--ovsdb", "ptcp:6640")
+    assert alone.line == "switch 00000000000000ab is ready on e1, e2, serves OVSDB on ptcp:6640"
+    vsctl = ["ovs-vsctl", "-t", "10", "--db=tcp:127.0.0.1:6640"]
+    assert network.here.run(*vsctl, "get", "bridge", "s", "datapath_id").strip() == '"00000000000000ab"'
+    assert network.here.run(*vsctl, "list-ports", "s").split() == ["s-eth1", "s-eth2"]
+    policer = ["type=egress-policer", "other-config:cir=1250", "other-config:cbs=2000"]
+    network.here.run(*vsctl, "set", "port", "s-eth2", "qos=@q", "--", "--id=@q", "create", "qos", *policer)
+    # Of ten packets of 1042 bytes within a tenth of a second, a bucket of 2000 bytes has room for one.
+    lossy = ["ping", "-c", "10", "-i", "0.01", "-W", "1", "-s", "1000", "10.9.0.2"]
+    assert re.search(r"[1-9]0% packet loss", network.far[0].run(*lossy, check=False))
+    network.here.run(*vsctl, "clear", "port", "s-eth2", "qos")
+    assert " 0% packet loss" in network.far[0].run(*lossy)
     alone.end(signal.SIGINT)
 
 

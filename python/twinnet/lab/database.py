@@ -6,6 +6,7 @@ refused as a whole.
 
 from __future__ import annotations
 
+import re
 import socket
 import warnings
 from collections.abc import Callable, Sequence
@@ -38,10 +39,11 @@ _RENEWAL_S = 1.0
 
 def check_place(place: str) -> None:
     """Raise `BadValue` unless OVSDB can be served at `place`."""
-    if parse_listen(place, _PORT).tls:
-        raise BadValue(
-            f"{place!r}: OVSDB is not served over TLS", "write ptcp:6640 or punix:PATH, and use an SSH tunnel"
-        )
+    if place.startswith("pssl:"):
+        raise BadValue(f"{place!r}: OVSDB is not served over TLS", "write ptcp:6640, and use an SSH tunnel")
+    if not re.match(r"ptcp:|punix:.", place):
+        raise BadValue(f"{place!r} is no place to serve OVSDB", 'write "ptcp:6640" or "punix:/tmp/lab.db.sock"')
+    parse_listen(place, _PORT)
 
 
 class LabDatabase:

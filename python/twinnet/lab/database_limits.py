@@ -55,12 +55,12 @@ _REMEDIES = {
     ("Bridge", "protocols"): "write protocols of the switch in the network's description",
     ("Bridge", "mirrors"): "write mirrors of the switch in the network's description",
     ("Bridge", "stp_enable"): "write spanning_tree of the switch in the network's description",
-    ("Port", "tag"): "write the VLANs of the link in the network's description",
-    ("Port", "trunks"): "write the VLANs of the link in the network's description",
-    ("Port", "vlan_mode"): "write the VLANs of the link in the network's description",
+    ("Port", "tag"): "write vlans of the switch in the network's description",
+    ("Port", "trunks"): "write vlans of the switch in the network's description",
+    ("Port", "vlan_mode"): "write vlans of the switch in the network's description",
     ("Interface", "ingress_policing_rate"): "give the other end of the link a queue with a rate",
     ("Interface", "ingress_policing_burst"): "give the other end of the link a queue with a rate",
-    ("Interface", "mtu_request"): "links change by: link.set of Python, `link` at the prompt",
+    ("Interface", "mtu_request"): "write the MTU of the link in the network's description",
 }
 _USUAL_REMEDY = "say it in the network's description, before the lab starts"
 _OWNERS = {
