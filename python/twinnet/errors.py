@@ -269,7 +269,7 @@ _KINDS: Mapping[str, type[LabError]] = {
 
 class ControllerWarning(RuntimeWarning):
     """A switch of a lab on the virtual clock has lost its controller, and goes on by its fail mode; or a switch has
-    refused a tool that would not speak TLS as it should."""
+    refused a tool that would not speak TLS as it should; or a client of OVSDB has written what has no effect."""
 
 
 class ProgramFailed(TwinnetError):
