@@ -17,6 +17,7 @@ import pytest
 import twinnet as tn
 from labs_here import needs_a_lab
 from open_vswitch_here import needs_ovs
+from twinnet.control import LearningSwitch
 from twinnet.errors import BadValue, NotAvailable
 from twinnet.ovsdb.messages import Messages
 
@@ -121,7 +122,7 @@ def test_the_real_tool_reads_what_the_switches_are(served: Served) -> None:
 
 def test_vlans_mirrors_and_where_a_switch_listens_are_read(tmp_path: Path) -> None:
     net = tn.Network()
-    vlans = {1: {"tag": 10}, 2: {"trunks": [10, 20]}}
+    vlans: Any = {1: {"tag": 10}, 2: {"trunks": [10, 20]}}
     mirrors: list[Any] = [{"to": {"port": 2}, "from": [1], "vlans": [10]}]
     place = f"punix:{tmp_path}/tools"
     s1 = net.switch("s1", listen=place, spanning_tree=True, vlans=vlans, mirrors=mirrors)
@@ -184,6 +185,11 @@ def test_a_queue_of_the_description_is_a_row_and_keeps_what_rows_do_not_tell(ser
     )
     served.vsctl("clear port s1-eth3 qos")
     assert served.lab.queues_given["s1-eth3"].to_spec()["kind"] == "fifo"
+    served.vsctl(SHAPED.replace("s1-eth2", "s1-eth3").replace("queues:0", "queues:1"))
+    assert served.lab.queues_given["s1-eth3"].to_spec()["queues"]["1"]["queue"] is None
+    served.vsctl(f"set port s1-eth3 qos={qos['_uuid'][1]}")
+    again = served.lab.queues_given["s1-eth3"].to_spec()["queues"]["1"]
+    assert (again["max_rate_bps"], again["queue"]["kind"]) == (2_000_000, "fq_codel")
 
 
 def test_a_queue_that_python_gives_is_what_clients_read(served: Served) -> None:
@@ -296,6 +302,24 @@ def test_controllers_come_and_go_while_the_lab_runs(served: Served) -> None:
     assert served.lab.switch("s1").controller_state == []
     served.lab["h1"].run("ping -4 -c 1 -W 5 h2", check=True)
     assert served.told == []
+
+
+def test_a_controller_in_the_labs_process_neither_comes_nor_goes(tmp_path: Path) -> None:
+    net = network()
+    net.controller(LearningSwitch)
+    with net.emulate() as lab:
+        lab.wait_for_controllers()
+        served = Served(lab, tmp_path / "db.sock")
+        [row] = rows(served.vsctl("--format=json list controller"))
+        assert (row["target"].partition(":")[0], row["is_connected"]) == ("app", True)
+        refused = served.run("del-controller s1")
+        assert "in this process cannot come or go while the lab runs" in refused.stderr
+        s1 = lab.switch("s1")
+        with pytest.raises(BadValue, match="the controllers are one text"):
+            s1.set_controllers("tcp:127.0.0.1:6653")
+        with tn.lab.attach(lab.name) as attached, pytest.raises(NotAvailable, match="another program has started"):
+            attached.switch("s1").set_controllers([])
+        assert [one["version"] for one in s1.controller_state] == ["1.3"]
 
 
 def test_changes_by_clients_are_in_the_record_of_changes_by_hand(served: Served) -> None:

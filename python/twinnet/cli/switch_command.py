@@ -128,7 +128,8 @@ def switch(
             click.echo(f"switch {record['dpid']} is ready on {', '.join(ports)}{to}{heard}{served}")
         told_of: dict[str, str | None] = {}
         while not came and not lab.connection.wait_closed(_LOOK_S):
-            for target in controllers:
+            # Clients of OVSDB change them.
+            for target in lab.layout.node(_NAME).get("controllers") or ():
                 trouble = lab.controller_trouble(_NAME, target)
                 if trouble is not None and trouble != told_of.get(target):
                     click.echo(f"twinnet: {target}: {trouble}", err=True)

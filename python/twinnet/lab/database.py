@@ -116,7 +116,7 @@ class LabDatabase:
         try:
             qos = self._queues.write(draft)
             RowsOfLab(self._lab, draft, qos).write()
-        except (TwinnetError, TimeoutError, OSError) as error:
+        except (TwinnetError, OSError) as error:
             raise RequestRefused(f"the lab does not answer: {error}") from None
         self._database.put(draft.tables)
 
@@ -137,7 +137,7 @@ class LabDatabase:
                     self._lab.switch(switch).set_controllers(targets)
                     done[switch] = before
                 self._queues.give(queues)
-            except (TwinnetError, TimeoutError, OSError, TransactionRefused) as refused:
+            except (TwinnetError, OSError, TransactionRefused) as refused:
                 for switch, targets in done.items():
                     # Where the lab has ended there is nothing to undo.
                     with suppress(TwinnetError, OSError):

@@ -51,6 +51,7 @@ class PortQueues:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._given: dict[str, _Given] = {}
+        self._inner: dict[str, Mapping[str, Any]] = {}
         self._ports: dict[str, tuple[str, Mapping[str, Any]]] = {
             port["name"]: (node["name"], port) for node in switches_of(lab) for port in node["ports"]
         }
@@ -59,12 +60,16 @@ class PortQueues:
         """Write the rows of queues that did not come by OVSDB into `draft`, and return the row of QoS of each port that
         has one."""
         for port in self._ports:
-            spec = self._queue(port).to_spec()
+            spec = self._spec(port)
             given = self._given.get(port)
             if given is not None and (given.spec != spec or given.identifier not in draft.tables["QoS"]):
                 self._forget(draft, port)
             if port not in self._given and spec["kind"] == "htb":
-                self._given[port] = _Given(_write_rows(draft, port, spec), spec, Fifo())
+                identifier = _write_rows(draft, port, spec)
+                self._given[port] = _Given(identifier, spec, Fifo())
+                # What rows do not tell stays with the row.
+                queues = spec["queues"].items()
+                self._inner[identifier] = {number: one["queue"] for number, one in queues if one.get("queue")}
         return {port: given.identifier for port, given in self._given.items()}
 
     def _forget(self, draft: Draft, port: str) -> None:
@@ -77,12 +82,15 @@ class PortQueues:
                 if queue not in used:
                     draft.tables["Queue"].pop(queue, None)
 
-    def _queue(self, port: str) -> Queue:
-        """What waits at `port`, as far as this process knows."""
+    def _spec(self, port: str) -> Mapping[str, Any]:
+        """What waits at `port` in the form of the lab protocol, as far as this process knows."""
         if port in self._lab.queues_given:
-            return self._lab.queues_given[port]
-        spec = self._ports[port][1].get("queue")
-        return queue_from_spec(spec) if spec else Fifo()
+            return self._lab.queues_given[port].to_spec()
+        return self._ports[port][1].get("queue") or Fifo().to_spec()
+
+    def _queue(self, port: str) -> Queue:
+        """The same as a queue that can be given."""
+        return self._lab.queues_given.get(port) or queue_from_spec(self._spec(port))
 
     def wanted(self, old: Tables, new: Tables) -> dict[str, tuple[str | None, Queue]]:
         """Return the ports for which the rows `new` ask for another queue than `old`, each with its row of QoS and that
@@ -100,7 +108,7 @@ class PortQueues:
             qos, held = first(row["qos"]), first(rows_before[port]["qos"])
             asked = _asked(new, port, qos)
             if qos != held or asked != _asked(old, port, held):
-                found[port] = (None if qos is None else str(qos), self._wanted(port, asked))
+                found[port] = (None if qos is None else str(qos), self._wanted(port, str(qos), asked))
         return found
 
     def give(self, wanted: Mapping[str, tuple[str | None, Queue]]) -> None:
@@ -110,11 +118,11 @@ class PortQueues:
             done.append((port, self._queue(port), self._given.get(port)))
             try:
                 self._give(port, qos, queue)
-            except (TwinnetError, TimeoutError, OSError) as refused:
+            except (TwinnetError, OSError) as refused:
                 self._undo(done)
                 raise TransactionRefused("not supported", f"{port}: {refused}") from None
 
-    def _wanted(self, port: str, asked: dict[str, Any] | None) -> Queue:
+    def _wanted(self, port: str, qos: str, asked: dict[str, Any] | None) -> Queue:
         """The queue that `port` is to have; raises `TransactionRefused` where it can have none like that."""
         if port not in self._ports:
             raise TransactionRefused(
@@ -126,7 +134,7 @@ class PortQueues:
         from pydantic import ValidationError
 
         try:
-            return queue_from_spec(asked if given is None else _with_inner(asked, self._queue(port).to_spec()))
+            return queue_from_spec(_with_inner(asked, self._inner.get(qos, {})))
         except ValidationError as error:
             said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise TransactionRefused("constraint violation", f"{port}: {said}") from None
@@ -170,15 +178,12 @@ def _asked(tables: Tables, port: str, qos: object) -> dict[str, Any] | None:
         raise TransactionRefused("not supported", f"{port}: {refused}") from None
 
 
-def _with_inner(asked: dict[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
-    """`asked` with what waits in classes, which rows do not tell, as the queue `held` has it."""
-    if asked["kind"] != "htb" or held["kind"] != "htb":
+def _with_inner(asked: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """The queue `asked` with the queues `inner` in its classes of these numbers."""
+    if asked["kind"] != "htb" or not inner:
         return asked
-    inner = {number: one["queue"] for number, one in held["queues"].items() if one.get("queue") is not None}
-    queues = {
-        number: one | ({"queue": inner[number]} if number in inner else {}) for number, one in asked["queues"].items()
-    }
-    return asked | {"queues": queues}
+    queues = asked["queues"].items()
+    return asked | {"queues": {number: one | {"queue": inner.get(number)} for number, one in queues}}
 
 
 def _write_rows(draft: Draft, port: str, spec: Mapping[str, Any]) -> str:

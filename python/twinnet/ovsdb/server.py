@@ -9,6 +9,7 @@ import json
 import selectors
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -56,6 +57,7 @@ class Server:
         renewal_s: float | None = None,
     ) -> None:
         self._renewal_s = renewal_s
+        self._renewed_s = time.monotonic()
         self.database = database
         self.lock: AbstractContextManager[bool] = threading.RLock()
         self._before = before
@@ -112,11 +114,7 @@ class Server:
 
     def _serve(self) -> None:
         while not self._ended:
-            monitored = any(client.monitors for client in self._clients.values())
-            woken = self._selector.select(self._renewal_s if monitored else None)
-            if not woken:
-                self._renew()
-            for key, events in woken:
+            for key, events in self._selector.select(self._renew()):
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
                 if sock is self._woken:
@@ -131,12 +129,22 @@ class Server:
             sock.close()
         self._selector.close()
 
-    def _renew(self) -> None:
-        """Tell clients what has changed by itself."""
+    def _renew(self) -> float | None:
+        """Tell clients that want to hear of changes what has changed by itself, when it is time. Return the time until
+        then, in seconds; ``None``: there is none."""
+        if self._renewal_s is None or not any(client.monitors for client in self._clients.values()):
+            return None
+        left_s = self._renewed_s + self._renewal_s - time.monotonic()
+        if left_s > 0:
+            return left_s
         # What cannot be read now is read when somebody asks for it, and is told why it cannot.
         with self.lock, suppress(RequestRefused):
             self._before()
             self.tell_changes()
+        for client in list(self._clients.values()):
+            self._settle(client)
+        self._renewed_s = time.monotonic()
+        return self._renewal_s
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
