@@ -31,7 +31,7 @@ class Layout:
     """The network of a lab as it was built: who is where."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.spec = spec
+        self.spec: Mapping[str, Any] = spec
         self.nodes: dict[str, Mapping[str, Any]] = {node["name"]: node for node in spec.get("nodes", ())}
         self.links: list[Mapping[str, Any]] = list(spec.get("links", ()))
 
