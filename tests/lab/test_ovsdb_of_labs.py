@@ -204,6 +204,30 @@ def test_a_queue_that_python_gives_is_what_clients_read(served: Served) -> None:
     assert qos not in served.vsctl("list qos")
 
 
+def test_a_row_that_two_ports_share_stays_with_the_other_when_one_leaves_it(served: Served) -> None:
+    qos = served.vsctl("get port s1-eth3 qos")
+    served.vsctl(f"set port s1-eth1 qos={qos}")
+    served.lab.switch("s1").set_queue(3, tn.qos.Fifo())
+    assert served.vsctl("get port s1-eth3 qos") == "[]"
+    assert served.vsctl("get port s1-eth1 qos") == qos
+    served.lab.switch("s1").set_queue(3, tn.qos.Htb("5 Mbit"))
+    assert served.vsctl(f"get qos {qos} other_config") == '{max-rate="8000000"}'
+    assert served.lab.queues_given["s1-eth1"].to_spec()["rate_bps"] == 8_000_000
+
+
+def test_whoever_is_told_may_fail_without_harm_to_clients(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(_: str) -> None:
+        raise ZeroDivisionError
+
+    with network().emulate() as lab:
+        served = Served(lab, tmp_path / "db.sock")
+        served.database.stop()
+        lab.serve_ovsdb(f"punix:{tmp_path}/db.sock", tell=fail)
+        served.vsctl("set bridge s1 other-config:forward-bpdu=true")
+        assert served.vsctl("list-br") == "s1"
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

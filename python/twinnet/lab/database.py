@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -118,7 +119,11 @@ class LabDatabase:
             RowsOfLab(self._lab, draft, qos).write()
         except (TwinnetError, OSError) as error:
             raise RequestRefused(f"the lab does not answer: {error}") from None
-        self._database.put(draft.tables)
+        try:
+            self._database.put(draft.tables)
+        except TransactionRefused as refused:
+            # Two ports of one name, for example, which a lab may have and this database may not.
+            raise RequestRefused(f"the lab is no database of Open vSwitch: {refused.details}") from None
 
     def _agree(self, wanted: Tables) -> None:
         """Do what a transaction asks for; raises `TransactionRefused`."""
@@ -148,7 +153,11 @@ class LabDatabase:
         for note in dict.fromkeys(notes + notes_on_queues(held, wanted)):
             if note not in self._told:
                 self._told.add(note)
-                self._tell(note)
+                try:
+                    self._tell(note)
+                except Exception:
+                    # Whoever is told has failed, and not the client, whose changes are made.
+                    traceback.print_exc()
 
     def _confirm(self) -> None:
         """Tell clients that wait for it that what they wrote is done."""

@@ -113,9 +113,10 @@ class RowsOfLab:
         return found
 
     def _controller(self, switch: str, target: str) -> Row:
-        found = next((one for one in self._connections if (one["switch"], one["target"]) == (switch, target)), None)
-        connected = found is not None and bool(found.get("version"))
-        role = _ROLES.get(str(found.get("role")), "other") if found is not None and connected else None
+        rows = [one for one in self._connections if (one["switch"], one["target"]) == (switch, target)]
+        found = next((one for one in rows if one.get("version")), None)
+        connected = found is not None
+        role = _ROLES.get(str(found.get("role")), "other") if found is not None else None
         trouble = None if connected else self._lab.controller_trouble(switch, target)
         state, error = "ACTIVE" if connected else "BACKOFF", {"last_error": trouble} if trouble else {}
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from twinnet.lab.database_rows import switches_of
 from twinnet.ovsdb.database import Row, Tables, TransactionRefused
 from twinnet.ovsdb.draft import Draft
 from twinnet.ovsdb.qos_rows import Refused, ineffective, qos_columns, queue_of
-from twinnet.ovsdb.row_texts import first, map_of, row_identifier, strings_of
+from twinnet.ovsdb.row_texts import first, map_of, strings_of
 from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.values import Reference
 from twinnet.qos.fifo import Fifo
@@ -65,7 +66,7 @@ class PortQueues:
             if given is not None and (given.spec != spec or given.identifier not in draft.tables["QoS"]):
                 self._forget(draft, port)
             if port not in self._given and spec["kind"] == "htb":
-                identifier = _write_rows(draft, port, spec)
+                identifier = _write_rows(draft, spec)
                 self._given[port] = _Given(identifier, spec, Fifo())
                 # What rows do not tell stays with the row.
                 queues = spec["queues"].items()
@@ -73,14 +74,15 @@ class PortQueues:
         return {port: given.identifier for port, given in self._given.items()}
 
     def _forget(self, draft: Draft, port: str) -> None:
-        """Leave the row of a port that has another queue; one that was written here goes."""
-        given = self._given.pop(port)
-        if given.identifier == row_identifier("QoS", port):
-            row = draft.tables["QoS"].pop(given.identifier, None)
-            used = {str(one) for other in draft.tables["QoS"].values() for one in _queues_of(other).values()}
-            for queue in (str(one) for one in _queues_of(row).values()) if row is not None else ():
-                if queue not in used:
-                    draft.tables["Queue"].pop(queue, None)
+        """Leave the row of a port that has another queue; one that was written here goes, unless others have it."""
+        identifier, qos = self._given.pop(port).identifier, draft.tables["QoS"]
+        if identifier not in self._inner or any(given.identifier == identifier for given in self._given.values()):
+            return
+        del self._inner[identifier]
+        gone = qos.pop(identifier, None)
+        used = {one for row in qos.values() for one in _queues_of(row)}
+        for queue in _queues_of(gone) - used if gone is not None else ():
+            draft.tables["Queue"].pop(queue, None)
 
     def _spec(self, port: str) -> Mapping[str, Any]:
         """What waits at `port` in the form of the lab protocol, as far as this process knows."""
@@ -159,9 +161,10 @@ class PortQueues:
                 self._given[port] = given
 
 
-def _queues_of(row: Row) -> Mapping[Any, Any]:
+def _queues_of(row: Row) -> set[str]:
+    """The rows of Queue that a row of QoS names."""
     queues = row["queues"]
-    return queues if isinstance(queues, Mapping) else {}
+    return {str(one) for one in queues.values()} if isinstance(queues, Mapping) else set()
 
 
 def _texts(tables: Tables, table: str, identifier: str) -> dict[str, str]:
@@ -186,14 +189,16 @@ def _with_inner(asked: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, An
     return asked | {"queues": {number: one | {"queue": inner.get(number)} for number, one in queues}}
 
 
-def _write_rows(draft: Draft, port: str, spec: Mapping[str, Any]) -> str:
-    """Write the rows that ask for the queue `spec` of `port`, and return that of QoS."""
+def _write_rows(draft: Draft, spec: Mapping[str, Any]) -> str:
+    """Write rows that ask for the queue `spec`, and return that of QoS. They are always new: clients may have those of
+    an earlier queue named elsewhere."""
     kind, settings, queues = qos_columns(spec)
     rows = {
-        number: Reference(draft.put_new("Queue", f"{port} {number}", {"other_config": map_of(columns)}))
+        number: Reference(draft.put("Queue", str(uuid.uuid4()), {"other_config": map_of(columns)}))
         for number, columns in queues.items()
     }
-    return draft.put_new("QoS", port, {"type": (kind,), "other_config": map_of(settings), "queues": map_of(rows)})
+    row: Row = {"type": (kind,), "other_config": map_of(settings), "queues": map_of(rows)}
+    return draft.put("QoS", str(uuid.uuid4()), row)
 
 
 def notes_on_queues(old: Tables, new: Tables) -> list[str]:
