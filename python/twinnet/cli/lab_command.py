@@ -125,7 +125,6 @@ def lab(
     when a line failed, or when a controller did not join in time.
     """
     from twinnet.cli import lab_options, way_out
-    from twinnet.lab.database import check_place
     from twinnet.lab.known_neighbours import introduce
 
     described = _described(network, seed, link, parallel_edges)
@@ -143,6 +142,8 @@ def lab(
         way_out.give_gateway(described)
     duration_ps(wait, "wait")
     if ovsdb is not None:
+        from twinnet.lab.database import check_place
+
         check_place(ovsdb)
     if clock == "wall":
         if programs:

@@ -94,10 +94,11 @@ def switch(
     It prints one line when it is ready. It needs CAP_NET_RAW where the interfaces are. They receive every frame
     meanwhile, and at the end they are as they were before.
     """
-    from twinnet.lab.database import check_place
     from twinnet.network.network import Network
 
     if ovsdb is not None:
+        from twinnet.lab.database import check_place
+
         check_place(ovsdb)
     net = Network()
     # Click has checked the words.

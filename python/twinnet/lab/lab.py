@@ -20,7 +20,6 @@ from twinnet.lab.attached_job import AttachedJob
 from twinnet.lab.by_hand import CHANGES, ByHand
 from twinnet.lab.capture_plan import CapturePlan
 from twinnet.lab.controllers import LabControllers
-from twinnet.lab.database import LabDatabase
 from twinnet.lab.following import Packet, Way, follow
 from twinnet.lab.guest_options import GuestOptions
 from twinnet.lab.interfaces import RealInterfaces
@@ -54,6 +53,8 @@ from twinnet.units import Duration, Size, duration_ps, format_duration
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
+
+    from twinnet.lab.database import LabDatabase
 
 __all__ = ["DEVNULL", "PIPE", "AppHandle", "Capture", "Completed", "Job", "Lab"]
 
@@ -729,6 +730,8 @@ class Lab(AnswersToMininet):
             A place is not to be had, the lab serves it already, or it is not on the wall clock, on one machine, and of
             twinnet's own switches.
         """
+        from twinnet.lab.database import LabDatabase
+
         if not places:
             raise BadValue("there is no place where OVSDB is to be served", 'write for example "ptcp:6640"')
         if self._database is not None and self._database.is_served:
