@@ -7,13 +7,10 @@ They answer for the switches of the fabric, in the form that Open vSwitch's prog
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
-from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
 from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["DATAPATH_TOOLS", "DatapathTools"]
@@ -24,20 +21,6 @@ _DAEMON = "ovs-vswitchd"
 _VERSION = "2.17.0"
 _LOCAL = 65534
 _Work = Callable[[list[str], dict[str, str]], str]
-_FOLDER_OF_INTERFACES = Path("/sys/class/net")
-_DENIED = {
-    "stp": "NO_STP",
-    "receive": "NO_RECV",
-    "receive-stp": "NO_RECV_STP",
-    "forward": "NO_FWD",
-    "flood": "NO_FLOOD",
-    "packet-in": "NO_PACKET_IN",
-}
-_PORT_CHANGES = {"up": Change(0, 1), "down": Change(1, 1)}
-for _word, _name in _DENIED.items():
-    _bit = CONFIGURATION_BITS[_name]
-    _PORT_CHANGES.update({_word: Change(0, _bit), f"no-{_word}": Change(_bit, _bit), f"no{_word}": Change(_bit, _bit)})
-"""The words of ``ovs-ofctl mod-port`` (``ovs-ofctl(8)``), which also takes ``noflood``."""
 
 
 @dataclass
@@ -59,6 +42,11 @@ class DatapathTools:
             return f"{program} (twinnet) {_VERSION}\n"
         if program == "ovs-appctl":
             self._check_target(options)
+        if program == "ovs-ofctl":
+            # Few scripts ask it, and its commands take time to read.
+            from twinnet.mininet.ofctl import OpenFlowTool
+
+            return OpenFlowTool(self.fabric).run(options, words)
         command, *rest = words or [""]
         every: dict[str, dict[str, _Work]] = {
             "ovs-appctl": {
@@ -71,21 +59,11 @@ class DatapathTools:
                 "version": self._version,
             },
             "ovs-dpctl": {"show": self._dpctl_show, "dump-dps": self._dump_datapaths},
-            "ovs-ofctl": {
-                "show": self._show,
-                "dump-flows": self._dump_flows,
-                "add-flow": self._add_flows,
-                "del-flows": self._delete_flows,
-                "dump-ports": self._dump_ports,
-                "dump-ports-desc": self._describe_ports,
-                "mod-port": self._modify_port,
-            },
         }
         known = every[program]
         if command not in known:
             names = ", ".join(known)
-            advice = "; install openvswitch-switch for all of ovs-ofctl" if program == "ovs-ofctl" else ""
-            raise Refused(f"{command or 'a line without a command'} is not there: our switches answer {names}{advice}")
+            raise Refused(f"{command or 'a line without a command'} is not there: our switches answer {names}")
         return known[command](rest, options)
 
     def _version(self, _words: list[str], _options: dict[str, str]) -> str:
@@ -139,7 +117,7 @@ class DatapathTools:
         for place, plan, number, name in self._places():
             said += f"  port {place}: {name}{' (internal)' if number == _LOCAL else ''}\n"
             if number != _LOCAL and ("-s" in options or "--statistics" in options):
-                counts = self._counts(plan, number)
+                counts = self.fabric.port_counts(plan, number)
                 said += (
                     f"    RX packets:{counts['received_frames']} errors:0 dropped:0 overruns:0 frame:0\n"
                     f"    TX packets:{counts['frames']} errors:0 dropped:{_dropped(counts)} aborted:0 carrier:0\n"
@@ -147,10 +125,6 @@ class DatapathTools:
                     f"    RX bytes:{counts['received_bytes']}  TX bytes:{counts['link_bytes']}\n"
                 )
         return said
-
-    def _counts(self, plan: SwitchPlan, number: int) -> dict[str, int]:
-        names = ("frames", "link_bytes", "received_frames", "received_bytes")
-        return dict.fromkeys(names, 0) | self.fabric.counters(plan.ports[number])
 
     def _qos_show(self, words: list[str], _options: dict[str, str]) -> str:
         ports = {intf.name: intf for plan in self.fabric.switches() for intf in plan.ports.values()}
@@ -172,78 +146,8 @@ class DatapathTools:
             )
         return said
 
-    def _show(self, words: list[str], _options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        head = f"OFPT_FEATURES_REPLY (xid=0x2): dpid:{plan.dpid:016x}\n"
-        return head + self._port_descriptions(plan, sorted(plan.ports))
-
-    def _describe_ports(self, words: list[str], _options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        wanted = [number for number in sorted(plan.ports) if words[1:2] in ([], [str(number)])]
-        return "OFPST_PORT_DESC reply (xid=0x2):\n" + self._port_descriptions(plan, wanted)
-
-    def _port_descriptions(self, plan: SwitchPlan, numbers: list[int]) -> str:
-        configurations = self.fabric.port_configurations(plan.name)
-        return "".join(self._port_description(plan, number, configurations.get(number, 0)) for number in numbers)
-
-    def _modify_port(self, words: list[str], _options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        if len(words) != 3:
-            raise Refused("'mod-port' command takes 3 arguments: a switch, a port and a word such as no-flood")
-        number = next((one for one, port in plan.ports.items() if words[1] in (str(one), port.name)), None)
-        if number is None:
-            raise Refused(f"{plan.name}: couldn't find port `{words[1]}'")
-        if words[2].lower() not in _PORT_CHANGES:
-            raise Refused(f"unknown mod-port command '{words[2]}'; there are {', '.join(_PORT_CHANGES)}")
-        self.fabric.configure_port(plan.name, number, _PORT_CHANGES[words[2].lower()])
-        return ""
-
-    def _port_description(self, plan: SwitchPlan, number: int, config: int) -> str:
-        name, address, state = plan.ports[number].name, "00:00:00:00:00:00", "0"
-        # A switch in a namespace of its own has its interfaces there.
-        with suppress(OSError):
-            address = (_FOLDER_OF_INTERFACES / name / "address").read_text().strip()
-            state = "0" if (_FOLDER_OF_INTERFACES / name / "carrier").read_text().strip() == "1" else "LINK_DOWN"
-        said = configuration_text(config)
-        return f" {number}({name}): addr:{address}\n     config:     {said}\n     state:      {state}\n"
-
-    def _dump_ports(self, words: list[str], _options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        wanted = [
-            number for number in sorted(plan.ports) if words[1:2] in ([], [str(number)], [plan.ports[number].name])
-        ]
-        said = f"OFPST_PORT reply (xid=0x2): {len(wanted)} ports\n"
-        for number in wanted:
-            counts = self._counts(plan, number)
-            said += (
-                f"  port {number:>2}: rx pkts={counts['received_frames']}, bytes={counts['received_bytes']}, "
-                f"drop=0, errs=0, frame=0, over=0, crc=0\n"
-                f"           tx pkts={counts['frames']}, bytes={counts['link_bytes']}, "
-                f"drop={_dropped(counts)}, errs=0, coll=0\n"
-            )
-        return said
-
     def _dump_flows(self, words: list[str], _options: dict[str, str]) -> str:
-        lines = self.fabric.flow_lines(self._bridge(words).name)
-        for condition in " ".join(words[1:]).replace(",", " ").split():
-            if not condition.startswith("table="):
-                raise Refused(f"dump-flows selects by table=N here, and {condition!r} was given")
-            lines = [line for line in lines if f" {condition}," in line]
-        return "".join(f"{line}\n" for line in lines)
-
-    def _add_flows(self, words: list[str], _options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        if not words[1:]:
-            raise Refused("add-flow needs a flow, such as in_port=1,actions=output:2")
-        self.fabric.add_flows(plan.name, words[1:])
-        return ""
-
-    def _delete_flows(self, words: list[str], options: dict[str, str]) -> str:
-        plan = self._bridge(words)
-        if "--strict" in options:
-            raise Refused("--strict is not there; delete all flows within a match, or install openvswitch-switch")
-        self.fabric.delete_flows(plan.name, ",".join(words[1:]))
-        return ""
+        return "".join(f"{line}\n" for line in self.fabric.flow_lines(self._bridge(words).name))
 
 
 def _dropped(counts: dict[str, int]) -> int:
@@ -261,6 +165,8 @@ def _split(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
             words.append(word)
         elif word in _OPTIONS_WITH_VALUES and rest:
             options[word] = rest.pop(0)
+        elif word[:2] in _OPTIONS_WITH_VALUES and word[2:]:
+            options[word[:2]] = word[2:]
         else:
             name, _, value = word.partition("=")
             options[name] = value

@@ -26,10 +26,11 @@ from twinnet.mininet.interface_watch import InterfaceState, InterfaceWatch
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 from twinnet.mininet.port_configuration import Change, configuration_text
+from twinnet.mininet.tool_connection import ToolConnection
 from twinnet.ovsdb.qos_rows import Refused
 
 if TYPE_CHECKING:
-    from twinnet.lab_process.replies import LearntRow
+    from twinnet.lab_process.replies import GroupsReply, LearntRow
     from twinnet.mininet.base_node import Node
     from twinnet.mininet.link import Intf, Link
     from twinnet.results.fidelity import FidelityRecord
@@ -383,6 +384,29 @@ class Fabric:
             said = configuration_text(change.mask)
             raise Refused(f"OpenFlow 1.3 has no {said}, and {switch} speaks no other version; give it OpenFlow10")
         ports.change({number: change})
+
+    def port_counts(self, plan: SwitchPlan, number: int) -> dict[str, int]:
+        """Return what has gone through a port of `plan`: frames and bytes both ways, and what was dropped."""
+        names = ("frames", "link_bytes", "received_frames", "received_bytes")
+        return dict.fromkeys(names, 0) | self.counters(plan.ports[number])
+
+    def protocols(self, switch: str) -> list[str]:
+        """Return the versions of OpenFlow that `switch` speaks."""
+        return self._running(switch).protocols(switch)
+
+    def connection(self, switch: str, version: int) -> ToolConnection:
+        """Return a connection to `switch`, as a tool has one, in the version `version` of the wire."""
+        return ToolConnection(self._running(switch).lab, switch, version)
+
+    def groups(self, switch: str) -> GroupsReply:
+        """Return the groups and meters of `switch` with their counters."""
+        return self._running(switch).lab.groups(switch=switch)
+
+    def _running(self, switch: str) -> FabricProcess:
+        process = self.process
+        if process is None:
+            raise Refused(f"{switch} does not run")
+        return process
 
     def flow_lines(self, switch: str) -> list[str]:
         """Return the flows of `switch` with their counters, as ``ovs-ofctl dump-flows`` prints them."""

@@ -237,10 +237,13 @@ class FabricProcess:
                 ]
         return found
 
+    def protocols(self, switch: str) -> list[str]:
+        """Return the versions of OpenFlow that `switch` speaks."""
+        return next(node["protocols"] for node in self.spec["nodes"] if node["name"] == switch)
+
     def switch_ports(self, switch: str) -> SwitchPorts:
         """Return the ports of `switch`, whose configuration can be read and changed."""
-        node = next(node for node in self.spec["nodes"] if node["name"] == switch)
-        return SwitchPorts(self.lab, switch, node["protocols"])
+        return SwitchPorts(self.lab, switch, self.protocols(switch))
 
     def configurations(self) -> dict[tuple[str, str], int]:
         """Return the configurations of ports that differ from the usual one, by switch and interface."""

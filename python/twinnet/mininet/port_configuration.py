@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinnet.control.framing import HEADER, Framing
-from twinnet.errors import LabError
+from twinnet.control.framing import HEADER
 from twinnet.lab_process.requests import LabRequests
+from twinnet.mininet.tool_connection import ToolConnection
 
 __all__ = ["CONFIGURATION_BITS", "Asked", "Change", "SwitchPorts", "configuration_text"]
 
@@ -25,8 +24,6 @@ CONFIGURATION_BITS = {
 """The bits by their names (OpenFlow 1.0.0, section 5.2.1)."""
 _KNOWN = {1: 0x7F, 4: 0x65}
 """What each version of the wire has of them."""
-_PATIENCE_S = 5.0
-_ERROR = 1
 
 
 @dataclass(frozen=True)
@@ -40,13 +37,12 @@ class _Wire:
     port: struct.Struct
     mod: int
     change: struct.Struct
-    barrier: int
 
 
 _WIRES = {
-    1: _Wire(5, b"", 6, 24, struct.Struct("!H6s16sI20x"), 15, struct.Struct("!H6sII4x4x"), 18),
+    1: _Wire(5, b"", 6, 24, struct.Struct("!H6s16sI20x"), 15, struct.Struct("!H6sII4x4x")),
     4: _Wire(18, struct.pack("!HH4x", 13, 0), 19, 8, struct.Struct("!I4x6s2x16sI28x"), 16,
-             struct.Struct("!I4x6s2xII4x4x"), 20),
+             struct.Struct("!I4x6s2xII4x4x")),
 }  # fmt: skip
 """OpenFlow 1.0.0, sections 5.3.1 and 5.3.3; 1.3, sections 7.3.5.7 and 7.3.4.3."""
 
@@ -80,7 +76,7 @@ class SwitchPorts:
 
     def asked(self) -> Asked:
         """Ask for the configurations of the ports; the answer comes while others are asked."""
-        return Asked(self._lab, self._switch, self._version)
+        return Asked(ToolConnection(self._lab, self._switch, self._version))
 
     def read(self) -> dict[int, int]:
         """Return the configurations of the ports by their numbers."""
@@ -89,36 +85,27 @@ class SwitchPorts:
 
     def change(self, changes: Mapping[int, Change]) -> None:
         """Make changes of ports, by their numbers; when this returns, they have taken effect."""
-        with self.asked() as talk:
-            addresses = talk.ports()
+        with self.asked() as asked:
+            addresses = asked.ports()
             for number, change in changes.items():
                 body = self._wire.change.pack(number, addresses[number][0], change.config, change.mask & self.known)
-                talk.say(self._wire.mod, body)
-            talk.say(self._wire.barrier)
-            talk.hear(self._wire.barrier + 1)
+                asked.connection.say(self._wire.mod, body)
+            asked.connection.finish()
 
 
 class Asked:
     """A connection to a switch, as a tool has one, that has asked for the ports."""
 
-    def __init__(self, lab: LabRequests, switch: str, version: int) -> None:
-        self._switch, self._version = switch, version
-        self._framing = Framing()
-        self._heard: list[bytes] = []
-        self._socket, far = socket.socketpair()
-        self._socket.settimeout(_PATIENCE_S)
-        with far:
-            lab.controller_attach_later(
-                switch=switch, target="unix:port-configuration", peer="tool", descriptors=[far.fileno()]
-            )
-        self.say(0)
-        self.say(_WIRES[version].question, _WIRES[version].asked)
+    def __init__(self, connection: ToolConnection) -> None:
+        self.connection = connection
+        self._wire = _WIRES[connection.version]
+        connection.say(self._wire.question, self._wire.asked)
 
     def __enter__(self) -> Asked:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        self.connection.__exit__()
 
     def configurations(self) -> dict[int, int]:
         """Return the configurations of the ports by their numbers."""
@@ -126,35 +113,13 @@ class Asked:
 
     def ports(self) -> dict[int, tuple[bytes, int]]:
         """Address and configuration of each port."""
-        wire = _WIRES[self._version]
+        wire = self._wire
         found: dict[int, tuple[bytes, int]] = {}
         more = True
         while more:
-            body = self.hear(wire.answer)
+            body = self.connection.hear(wire.answer)[HEADER.size :]
             # A list that is too long for one message comes in several (1.3, 7.3.5).
             more = wire.asked != b"" and bool(int.from_bytes(body[2:4], "big") & 1)
             for number, address, _, config in wire.port.iter_unpack(body[wire.skipped :]):
                 found[number] = (address, config)
         return found
-
-    def say(self, kind: int, body: bytes = b"") -> None:
-        """Send a message of type `kind`."""
-        self._socket.sendall(HEADER.pack(self._version, kind, HEADER.size + len(body), 1) + body)
-
-    def hear(self, wanted: int) -> bytes:
-        """Return the body of the next message of type `wanted`."""
-        while True:
-            while self._heard:
-                message = self._heard.pop(0)
-                _, kind, _, _ = HEADER.unpack_from(message)
-                if kind == _ERROR:
-                    raise LabError(f"{self._switch} refused a change of a port", "see the log of the lab")
-                if kind == wanted:
-                    return message[HEADER.size :]
-            try:
-                data = self._socket.recv(1 << 16)
-            except OSError:
-                data = b""
-            if not data:
-                raise LabError(f"{self._switch} does not answer", "look whether the script's fabric has failed")
-            self._heard += self._framing.push(data)

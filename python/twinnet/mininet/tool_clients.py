@@ -22,13 +22,17 @@ _PERL = """\
 use strict;
 my ($program) = $0 =~ m{([^/]*)\\z};
 my @words = @ARGV;
-my ($at) = grep { $words[$_] eq "add-flows" } 0 .. $#words - 2;
+my %of_file = map { ($_, $_) } qw(add-flows replace-flows add-groups);
+%of_file = (%of_file, "add-flow", "add-flows", "add-group", "add-groups") if @words and $words[-1] eq "-";
+my ($at) = grep { $of_file{$words[$_]} } 0 .. $#words - 2;
 if ($program eq "ovs-ofctl" and defined $at) {
     my ($bridge, $path) = ($words[$at + 1], $words[-1]);
     my $file = \\*STDIN;
     $path eq "-" or open($file, "<", $path) or do { print STDERR "ovs-ofctl: $path: $!\\n"; exit 1 };
-    @words = (@words[0 .. $at - 1], "add-flow", $bridge, grep { s/\\n\\z//; (split(/#/, $_))[0] =~ /\\S/ } <$file>);
+    my @lines = grep { s/\\n\\z//; s/#.*//; /\\S/ } <$file>;
+    @words = (@words[0 .. $at - 1], $of_file{$words[$at]}, $bridge, @lines);
 }
+unshift @words, "--names" if $program eq "ovs-ofctl" and -t STDOUT;
 my ($status, $out, $err) = ($program eq "tc" ? -1 : 1, "", "$program: no script in this machine has a switch\\n");
 my $last = @ARGV ? $ARGV[-1] : "";
 my ($folder, $before) = ($ENV{OVS_RUNDIR}, "");
@@ -66,14 +70,20 @@ exit $status;
 _PYTHON = """\
 import _socket, os, sys
 program, words = os.path.basename(sys.argv[0]), sys.argv[1:]
-if program == "ovs-ofctl" and "add-flows" in words[:-2]:
-    at, path = words.index("add-flows"), words[-1]
+of_file = {name: name for name in ("add-flows", "replace-flows", "add-groups")}
+if words[-1:] == ["-"]:
+    of_file |= {"add-flow": "add-flows", "add-group": "add-groups"}
+at = next((at for at, word in enumerate(words[:-2]) if word in of_file), None)
+if program == "ovs-ofctl" and at is not None:
+    path = words[-1]
     try:
         text = sys.stdin.read() if path == "-" else open(path).read()
     except (OSError, UnicodeDecodeError) as refused:
         sys.exit(f"ovs-ofctl: {path}: {refused}")
-    words = words[:at] + ["add-flow", words[at + 1]]
-    words += [line for line in text.splitlines() if line.split("#")[0].strip()]
+    lines = [line.split("#")[0] for line in text.split("\\n")]
+    words = [*words[:at], of_file[words[at]], words[at + 1], *(line for line in lines if line.strip())]
+if program == "ovs-ofctl" and sys.stdout.isatty():
+    words.insert(0, "--names")
 status, out, err = -1 if program == "tc" else 1, b"", f"{program}: no script in this machine has a switch\\n".encode()
 folder, before = os.environ.get("OVS_RUNDIR", ""), b""
 runs = os.listdir(folder) if os.path.isdir(folder) else []

@@ -1,0 +1,148 @@
+"""What our own ``ovs-ofctl`` asks of a switch as a whole: tables, queues, description, fragments; and whether it
+answers."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from collections.abc import Iterator
+
+from twinnet.control.framing import ECHO_REQUEST
+from twinnet.mininet.ofctl_call import Call, Command, duration, number
+from twinnet.ovsdb.qos_rows import Refused
+from twinnet.mininet.tool_connection import OPENFLOW_10, SwitchRefused
+
+__all__ = ["STATISTICS_COMMANDS"]
+
+_DESCRIPTION, _TABLES, _QUEUES = 0, 3, 5
+_GET_CONFIG, _SET_CONFIG = 7, 9
+_FRAGMENTS = ("normal", "drop", "reassemble")
+_TITLES = {
+    "Manufacturer": 256,
+    "Hardware": 256,
+    "Software": 256,
+    "Serial Num": 32,
+    "DP Description": 256,
+}
+"""Of the description, with their lengths (OpenFlow 1.3, section 7.3.5.1)."""
+_MATCHES_OF_10 = "in_port eth_{src,dst,type} vlan_{vid,pcp} ip_{src,dst} nw_{proto,tos} tcp_{src,dst}"
+_ALL_PORTS_10, _ANY_PORT_13, _ALL_QUEUES = 0xFFFC, 0xFFFF_FFFF, 0xFFFF_FFFF
+_PINGS, _MOST_BYTES = 10, 65_527
+
+
+def _describe(call: Call) -> str:
+    with call.said_connection() as connection:
+        told = connection.statistics(_DESCRIPTION)
+    said = f"{call.head('DESC')}\n"
+    for title, length in _TITLES.items():
+        text, told = told[:length].partition(b"\0")[0], told[length:]
+        said += f"{title}: {text.decode(errors='replace')}\n"
+    return said
+
+
+def _tables(call: Call) -> str:
+    with call.said_connection() as connection:
+        told = connection.statistics(_TABLES)
+    head = f"{call.head('TABLE')}\n"
+    return head + (_tables_of_10(told) if call.version == OPENFLOW_10 else _tables_of_13(told))
+
+
+def _tables_of_13(told: bytes) -> str:
+    """Tables with the same numbers as those before them are told together."""
+    blocks: list[str] = []
+    for counts, rows in itertools.groupby(struct.iter_unpack("!B3xIQQ", told), key=lambda row: row[1:]):
+        first, *others = (row[0] for row in rows)
+        blocks.append(f"  table {first}:\n    active={counts[0]}, lookup={counts[1]}, matched={counts[2]}\n")
+        if others:
+            names = f"tables {others[0]}...{others[-1]}" if len(others) > 1 else f"table {others[0]}"
+            blocks.append(f"  {names}: ditto\n")
+    return "\n".join(blocks)
+
+
+def _tables_of_10(told: bytes) -> str:
+    """Tables have names there, so each is told."""
+    said, before = "", None
+    for row in struct.iter_unpack("!B3x32sIIIQQ", told):
+        table, name, _, most, *counts = row
+        said += f'  table {table} ("{name.partition(bytes(1))[0].decode(errors="replace")}"):'
+        if row[2:] == before:
+            said += " ditto\n"
+            continue
+        said += f"\n    active={counts[0]}, lookup={counts[1]}, matched={counts[2]}\n"
+        if before is None:
+            said += f"    max_entries={most}\n    matching:\n      exact match or wildcard: {_MATCHES_OF_10}\n\n"
+        else:
+            said += "    (same features)\n\n"
+        before = row[2:]
+    return said
+
+
+def _queues(call: Call) -> str:
+    port, queue = ("ALL" if text.upper() == "ALL" else text for text in [*call.words, "ALL", "ALL"][:2])
+    if port != "ALL" and not port.isdecimal():
+        raise Refused(f"{call.plan.name} has no port {port}")
+    wanted = _ALL_QUEUES if queue == "ALL" else number(queue, "a queue")
+    if call.version == OPENFLOW_10:
+        asked = struct.pack("!H2xI", _ALL_PORTS_10 if port == "ALL" else number(port, "a port", 0xFFFF), wanted)
+    else:
+        asked = struct.pack("!II", _ANY_PORT_13 if port == "ALL" else number(port, "a port"), wanted)
+    with call.said_connection() as connection:
+        try:
+            rows = list(_queue_rows(call, connection.statistics(_QUEUES, asked)))
+        except SwitchRefused as refused:
+            return call.error(refused.code, f"OFPST_QUEUE port={port} queue={queue}")
+    return f"{call.head('QUEUE')} {len(rows)} queues\n" + "".join(rows)
+
+
+def _queue_rows(call: Call, told: bytes) -> Iterator[str]:
+    form = struct.Struct("!H2xIQQQ" if call.version == OPENFLOW_10 else "!IIQQQII")
+    for port, queue, size, frames, errors, *lived in form.iter_unpack(told):
+        since = duration(*lived) if lived else "?"
+        counts = f"bytes={size}, pkts={frames}, errors={errors}, duration={since}"
+        yield f"  port {call.port(port)} queue {queue}: {counts}\n"
+
+
+def _fragments(call: Call) -> str:
+    with call.said_connection() as connection:
+        flags, _ = struct.unpack("!HH", connection.ask(_GET_CONFIG))
+    return f"{_FRAGMENTS[flags & 3]}\n"
+
+
+def _set_fragments(call: Call) -> str:
+    if call.words[0] not in _FRAGMENTS:
+        raise Refused(f"there is no way {call.words[0]} to handle fragments; there are {', '.join(_FRAGMENTS)}")
+    with call.said_connection() as connection:
+        _, length = struct.unpack("!HH", connection.ask(_GET_CONFIG))
+        connection.say(_SET_CONFIG, struct.pack("!HH", _FRAGMENTS.index(call.words[0]), length))
+        connection.finish()
+    return ""
+
+
+def _ping(call: Call) -> str:
+    size = number(call.words[0], "the payload in bytes", _MOST_BYTES) if call.words else 64
+    said = ""
+    with call.said_connection() as connection:
+        for place in range(_PINGS):
+            before = time.monotonic()
+            connection.ask(ECHO_REQUEST, bytes(size))
+            took = (time.monotonic() - before) * 1000
+            said += f"{size} bytes from {call.plan.name}: xid={place + 2:08x} time={took:.1f} ms\n"
+    return said
+
+
+def _probe(call: Call) -> str:
+    with call.said_connection() as connection:
+        connection.ask(ECHO_REQUEST)
+    return ""
+
+
+STATISTICS_COMMANDS = {
+    "dump-desc": Command(_describe, 1),
+    "dump-tables": Command(_tables, 1),
+    "queue-stats": Command(_queues, 3),
+    "get-frags": Command(_fragments, 1),
+    "set-frags": Command(_set_fragments, 2, 2),
+    "ping": Command(_ping, 2),
+    "probe": Command(_probe, 1),
+}
