@@ -342,6 +342,7 @@ class Fabric:
             plan = self._plan()
             flows = self._process.flows() if self._process is not None else {}
             configurations = self._process.configurations() if self._process is not None else {}
+            groups = self._process.groups() if self._process is not None else {}
             if self._process is not None:
                 self._keep_record(self._process)
                 # Two fabrics at the same interfaces would both forward.
@@ -349,7 +350,7 @@ class Fabric:
                 self._process = None
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")
-                self._process = FabricProcess(plan, flows, configurations)
+                self._process = FabricProcess(plan, flows, configurations, groups)
 
     def _keep_record(self, process: FabricProcess) -> None:
         with contextlib.suppress(TwinnetError):

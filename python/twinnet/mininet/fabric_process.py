@@ -20,10 +20,12 @@ from twinnet.control.targets import parse_target
 from twinnet.errors import LabError
 from twinnet.lab_process.process import LabProcess
 from twinnet.mininet import outside
+from twinnet.mininet.carried_groups import CarriedMessage, carry_over, messages_of
 from twinnet.mininet.fabric_plan import BarePort, Plan, SwitchPlan
 from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug, warn
 from twinnet.mininet.port_configuration import Change, SwitchPorts
+from twinnet.mininet.tool_connection import OPENFLOW_13, ToolConnection
 from twinnet.mininet.tool_doors import ToolDoors
 from twinnet.mininet.virtual_time import on_virtual_clock, wait_for_a_round_moment
 
@@ -79,11 +81,15 @@ def _note(log: Path, line: str) -> None:
 
 
 class FabricProcess:
-    """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names, and their ports with
-    `configurations` (``OFPPC_*``), by the names of switches and interfaces."""
+    """The lab process of `plan`; its switches begin with `flows`, lines by the switches' names, and with `groups`, and
+    their ports with `configurations` (``OFPPC_*``), by the names of switches and interfaces."""
 
     def __init__(
-        self, plan: Plan, flows: dict[str, list[str]], configurations: Mapping[tuple[str, str], int] | None = None
+        self,
+        plan: Plan,
+        flows: dict[str, list[str]],
+        configurations: Mapping[tuple[str, str], int] | None = None,
+        groups: Mapping[str, Sequence[CarriedMessage]] | None = None,
     ) -> None:
         self.spec: dict[str, Any] = plan.spec(flows)
         self._plan = plan
@@ -94,6 +100,7 @@ class FabricProcess:
             wait_for_a_round_moment()
             self.lab.start(network=self.spec, options={"interface": "auto"})
             self._configure_ports(configurations or {})
+            self._carry_over(groups or {})
             self._attach_tunnels(plan)
             self._show(plan)
             outside.promote(self._process.pid)
@@ -244,6 +251,26 @@ class FabricProcess:
     def switch_ports(self, switch: str) -> SwitchPorts:
         """Return the ports of `switch`, whose configuration can be read and changed."""
         return SwitchPorts(self.lab, switch, self.protocols(switch))
+
+    def groups(self) -> dict[str, list[CarriedMessage]]:
+        """Return what makes the groups and meters of each switch anew."""
+        found: dict[str, list[CarriedMessage]] = {}
+        for node in self.spec["nodes"]:
+            if node["kind"] == "switch" and "OpenFlow13" in node["protocols"]:
+                told = self.lab.groups(switch=node["name"])
+                if told["groups"] or told["meters"]:
+                    with ToolConnection(self.lab, node["name"], OPENFLOW_13) as connection:
+                        found[node["name"]] = messages_of(connection)
+        return found
+
+    def _carry_over(self, groups: Mapping[str, Sequence[CarriedMessage]]) -> None:
+        for node in self.spec["nodes"]:
+            if messages := groups.get(node["name"]):
+                if "OpenFlow13" not in node["protocols"]:
+                    warn(f"*** {node['name']} speaks OpenFlow10 only now, and has lost its groups and meters\n")
+                    continue
+                with ToolConnection(self.lab, node["name"], OPENFLOW_13) as connection:
+                    carry_over(connection, messages)
 
     def configurations(self) -> dict[tuple[str, str], int]:
         """Return the configurations of ports that differ from the usual one, by switch and interface."""

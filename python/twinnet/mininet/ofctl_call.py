@@ -11,10 +11,13 @@ from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, ToolConnection, best_version
 
-__all__ = ["Call", "Command", "duration", "items", "number"]
+__all__ = ["FRAGMENTS", "Call", "Command", "duration", "items", "number", "of_file"]
 
-_IN_WORDS = r"(?<=[=:,(\s])\"?({names})\"?(?=[,:)\s]|$)"
+FRAGMENTS = ("normal", "drop", "reassemble")
+"""How a switch handles fragments, by the numbers of its configuration (``OFPC_FRAG_*``)."""
+_IN_WORDS = r"(?:^|(?<=[=:,(\s]))\"?({names})\"?(?=[,:)\s]|$)"
 _IN_ANSWERS = re.compile(r"\b(in_port=|output:|watch_port:|enqueue:)(\d+)")
+_FLAGS = re.compile(r"\b(?:send_flow_rem|reset_counts|no_packet_counts|no_byte_counts) ")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -76,17 +79,17 @@ class Call:
         """Return a connection in the version that the command line speaks."""
         return self.fabric.connection(self.plan.name, self.version)
 
-    def head(self, name: str, xid: int = 2, extension: str = "OFPST") -> str:
-        """Return the first line of an answer; `extension` begins it where 1.0 has the question by an extension only."""
-        if self.version == OPENFLOW_10:
-            return f"{extension}_{name} reply (xid={xid:#x}):"
-        return f"OFPST_{name} reply (OF1.3) (xid={xid:#x}):"
+    def title(self, name: str, xid: int = 2) -> str:
+        """Return how a message of that name is told."""
+        return f"{name}{'' if self.version == OPENFLOW_10 else ' (OF1.3)'} (xid={xid:#x}):"
 
-    def error(self, code: str, question: str) -> str:
-        """Return what is printed where a switch answers the `question` with the error `code`."""
-        version = "" if self.version == OPENFLOW_10 else " (OF1.3)"
-        kind, _, asked = question.partition(" ")
-        return f"OFPT_ERROR{version} (xid=0x2): {code}\n{kind} request{version} (xid=0x2): {asked}\n"
+    def head(self, name: str, xid: int = 2, extension: str = "OFPST") -> str:
+        """Return the first line of statistics; `extension` begins it where 1.0 has them by an extension only."""
+        return self.title(f"{extension if self.version == OPENFLOW_10 else 'OFPST'}_{name} reply", xid)
+
+    def error(self, code: str, name: str, asked: str) -> str:
+        """Return what is printed where a switch answers the question `name` for what is `asked` with an error."""
+        return f"{self.title('OFPT_ERROR')} {code}\n{self.title(f'OFPST_{name} request')} {asked}\n"
 
     @property
     def strict(self) -> bool:
@@ -106,7 +109,10 @@ class Call:
         return name if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
 
     def told(self, text: str) -> str:
-        """Return flows or groups with ports as they are told."""
+        """Return flows or groups with ports as they are told, and in the words of the version."""
+        if self.version == OPENFLOW_10:
+            # Its statistics have no flags, and call that action so.
+            text = _FLAGS.sub("", text).replace("pop_vlan", "strip_vlan")
         if not self.with_names:
             return text
         return _IN_ANSWERS.sub(lambda found: found[1] + self.port(int(found[2])), text)
@@ -119,6 +125,12 @@ class Command:
     do: Callable[[Call], str]
     most: int
     least: int = 1
+
+
+def of_file(do: Callable[[Call, list[str]], str]) -> Command:
+    """Return the command that does `do` with the lines of a file. The program that asks reads the file, for its folder
+    and its standard input are its own: the lines are words after the file's name."""
+    return Command(lambda call: do(call, call.words[1:]), 1 << 30, 2)
 
 
 def number(text: str, name: str, most: int = 0xFFFF_FFFF) -> int:

@@ -6,7 +6,7 @@ Lines are read by the switches' own parser. A word of the message that it writes
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,17 @@ from twinnet.mininet.ofctl_call import items, number
 from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13, ToolConnection, codec_of
 
-__all__ = ["USUAL_PRIORITY", "VERBS", "Entry", "entries", "flow_mod", "meets", "rows", "strict_deletion"]
+__all__ = [
+    "USUAL_PRIORITY",
+    "VERBS",
+    "Entry",
+    "entries",
+    "flow_mod",
+    "match_and_rest",
+    "meets",
+    "rows",
+    "strict_deletion",
+]
 
 USUAL_PRIORITY = 32768
 VERBS = {"add": 0, "modify": 1, "modify_strict": 2, "delete": 3, "delete_strict": 4}
@@ -35,6 +45,8 @@ _KEPT_FLAGS = 0b11001
 def flow_mod(version: int, verb: str, line: str) -> bytes:
     """Return the message of `version` that does `verb` with the flow `line`; raises :class:`Refused`."""
     priority = None
+    if verb.startswith("delete"):
+        _check_selection(line, ("priority",) if verb == "delete_strict" else ())
     if verb == "delete_strict":
         # The parser's deletions are by match alone.
         priority, line = _without(line, "priority", str(USUAL_PRIORITY))
@@ -49,6 +61,12 @@ def flow_mod(version: int, verb: str, line: str) -> bytes:
     if priority is not None:
         struct.pack_into("!H", changed, _PRIORITY[version], number(priority, "priority", 0xFFFF))
     return bytes(changed)
+
+
+def _check_selection(line: str, allowed: Sequence[str]) -> None:
+    for name in ("actions", "action", "priority", "idle_timeout", "hard_timeout"):
+        if name not in allowed and any(one.startswith(f"{name}=") for one in items(line)):
+            raise Refused(f"{name} selects no flows: write a match, table=N, cookie=VALUE/MASK or out_port=N")
 
 
 def _without(line: str, name: str, usual: str) -> tuple[str, str]:
@@ -78,13 +96,14 @@ def _told(connection: ToolConnection, question: bytes) -> list[dict[str, Any]]:
 def _question(message: bytes) -> bytes:
     """The question of 1.3 for the flows that a flow-mod selects (section 7.3.5.2)."""
     table, ports_and_groups, cookie = message[24:25], message[36:44], message[8:24]
-    return table + bytes(3) + ports_and_groups + bytes(4) + cookie + _match_of(message)
+    return table + bytes(3) + ports_and_groups + bytes(4) + cookie + match_and_rest(message)[0]
 
 
-def _match_of(message: bytes) -> bytes:
-    """The match of a flow-mod of 1.3 or of a flow's statistics, with its padding."""
+def match_and_rest(message: bytes) -> tuple[bytes, bytes]:
+    """Return the match of a flow-mod of 1.3 or of a flow's statistics with its padding, and the instructions."""
     length = struct.unpack_from("!H", message, _MATCH + 2)[0]
-    return message[_MATCH : _MATCH + -(-length // 8) * 8]
+    end = _MATCH + -(-length // 8) * 8
+    return message[_MATCH:end], message[end:]
 
 
 def meets(connection: ToolConnection, message: bytes) -> bool:
@@ -92,7 +111,7 @@ def meets(connection: ToolConnection, message: bytes) -> bool:
     found = _told(connection, _question(message))
     if message[_COMMAND[OPENFLOW_13]] != VERBS["modify_strict"]:
         return bool(found)
-    place = struct.unpack_from("!H", message, _PRIORITY[OPENFLOW_13])[0], _match_text(_match_of(message))
+    place = struct.unpack_from("!H", message, _PRIORITY[OPENFLOW_13])[0], _match_text(match_and_rest(message)[0])
     return any((row["priority"], row["match"]) == place for row in found)
 
 
@@ -139,10 +158,9 @@ class Entry:
 
     @classmethod
     def _read(cls, message: bytes, at: _Layout) -> Entry:
-        match = _match_of(message)
+        match, instructions = match_and_rest(message)
         priority, flags = (struct.unpack_from("!H", message, place)[0] for place in (at.priority, at.flags))
         timeouts, cookie = message[at.timeouts : at.timeouts + 4], message[at.cookie : at.cookie + 8]
-        instructions = message[_MATCH + len(match) :]
         return cls((message[at.table], priority, match), (timeouts, flags & _KEPT_FLAGS, cookie, instructions))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from twinnet.mininet.ofctl_call import Call, Command
+from twinnet.mininet.ofctl_call import Call, Command, of_file
 from twinnet.mininet.ofctl_flow_messages import (
     USUAL_PRIORITY,
     VERBS,
@@ -17,13 +17,14 @@ from twinnet.mininet.ofctl_flow_messages import (
     strict_deletion,
 )
 from twinnet.ovsdb.qos_rows import Refused
-from twinnet.mininet.tool_connection import OPENFLOW_10
+from twinnet.mininet.tool_connection import OPENFLOW_10, best_version
 
 __all__ = ["FLOW_COMMANDS"]
 
 _LINE = re.compile(r"table=(\d+), (?:.* )?(\S*) actions=")
 _STATISTICS = re.compile(r"cookie=0x0, |(?:duration|n_packets|n_bytes)=[^,]*, |\btable=0, ")
 """What ``--no-stats`` leaves out."""
+_PARTS = re.compile(r"(?<![\w-])(group|meter):(\d+)")
 
 
 def _lines(call: Call) -> list[str]:
@@ -73,7 +74,8 @@ def _dump_aggregate(call: Call) -> str:
 def _change(call: Call, changes: Sequence[tuple[str, str]]) -> str:
     """Make the changes (a verb and a flow each); none of them where one cannot be read."""
     version = call.version
-    if all(verb == "add" for verb, _ in changes):
+    _check_parts(call, [line for _, line in changes])
+    if all(verb == "add" for verb, _ in changes) and not _are_of_10(call, [line for _, line in changes]):
         call.fabric.add_flows(call.plan.name, [line for _, line in changes])
         return ""
     with call.connection() as connection:
@@ -84,6 +86,28 @@ def _change(call: Call, changes: Sequence[tuple[str, str]]) -> str:
             connection.send(flow_mod(connection.version, "add", line) if adds else message)
         connection.finish()
     return ""
+
+
+def _are_of_10(call: Call, lines: Sequence[str]) -> bool:
+    """Whether a switch is to get flows in the messages of version 1.0, in which they are changed then, too: it speaks
+    no other, and they can be said in it. What is behind a second tag is no ``ip`` there, but it is in text."""
+    if best_version(call.protocols) != OPENFLOW_10:
+        return False
+    try:
+        return all(flow_mod(OPENFLOW_10, "add", line) for line in lines)
+    except Refused:
+        return False
+
+
+def _check_parts(call: Call, lines: Sequence[str]) -> None:
+    """Refuse flows that use groups or meters which are not there: as text the switch takes them."""
+    wanted = {(name, int(number)) for line in lines for name, number in _PARTS.findall(line)}
+    if not wanted:
+        return
+    there = call.fabric.groups(call.plan.name)
+    known = {("group", row["group"]) for row in there["groups"]} | {("meter", row["meter"]) for row in there["meters"]}
+    for name, number in sorted(wanted - known):
+        raise Refused(f"{call.plan.name} has no {name} {number}")
 
 
 def _parted(line: str) -> tuple[str, str]:
@@ -101,12 +125,13 @@ def _delete_flows(call: Call) -> str:
     return ""
 
 
-def _replace_flows(call: Call) -> str:
+def _replace_flows(call: Call, given: Sequence[str]) -> str:
     """Add the flows that are missing or differ, and delete the others: what stays as it is keeps its counters."""
     lines: dict[tuple[int, int, bytes], tuple[Entry, str]] = {}
     call.need_13("comparison of flows")
+    _check_parts(call, given)
     with call.connection() as connection:
-        for line in call.words:
+        for line in given:
             entry = Entry.of_line(line)
             lines[entry.place] = (entry, line)
         there = set(entries(connection))
@@ -119,16 +144,14 @@ def _replace_flows(call: Call) -> str:
     return ""
 
 
-_MANY = 1 << 20
-"""Each line of a file is a word."""
 FLOW_COMMANDS = {
     "dump-flows": Command(_dump_flows, 2),
     "dump-aggregate": Command(_dump_aggregate, 2),
     "add-flow": Command(lambda call: _change(call, [("add", call.words[0])]), 2, 2),
-    "add-flows": Command(lambda call: _change(call, [_parted(line) for line in call.words]), _MANY),
+    "add-flows": of_file(lambda call, lines: _change(call, [_parted(line) for line in lines])),
     "mod-flows": Command(
         lambda call: _change(call, [("modify_strict" if call.strict else "modify", call.words[0])]), 2, 2
     ),
     "del-flows": Command(_delete_flows, 2),
-    "replace-flows": Command(_replace_flows, _MANY),
+    "replace-flows": of_file(_replace_flows),
 }

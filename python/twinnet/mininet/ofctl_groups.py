@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from twinnet.mininet.ofctl_call import Call, Command, duration, items, number
+from twinnet.mininet.ofctl_call import Call, Command, duration, items, number, of_file
+from twinnet.mininet.ofctl_flow_messages import match_and_rest
 from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13, codec_of
 
@@ -19,7 +22,8 @@ _KINDS = {"all": 0, "select": 1, "indirect": 2, "ff": 3, "fast_failover": 3}
 _TITLES = ("all", "select", "indirect", "fast failover")
 _MOST, _ALL, _NOTHING = 0xFFFF_FF00, 0xFFFF_FFFC, 0xFFFF_FFFF
 _NO_BUFFER = 0xFFFF_FFFF
-_ACTIONS_OF_PACKET_OUT = 24
+_ACTIONS_OF_PACKET_OUT, _APPLY_ACTIONS = 24, 4
+_PROTOCOLS = ("ip", "ipv6", "tcp", "udp", "sctp", "icmp", "arp", "tcp6", "udp6", "sctp6", "icmp6", "mpls", "dl_vlan=1")
 _BUCKET = struct.Struct("!HHII4x")
 _COUNTERS = struct.Struct("!H2xII4xQQII")
 """OpenFlow 1.3, sections 7.3.4.2 and 7.3.5.6."""
@@ -92,18 +96,25 @@ def _bucket(text: str, kind: int) -> bytes:
 
 
 def _actions(text: str) -> bytes:
-    """Actions on the wire: as those of a frame that is sent, which the switches' parser writes."""
+    """Actions on the wire, which the switches' parser writes: as those of a frame that is sent, or of a flow whose
+    match has the headers that they change. Which frames come to a group, its buckets do not know."""
     if text == "drop":
         return b""
+    codec = codec_of(OPENFLOW_13)
     try:
-        message = codec_of(OPENFLOW_13).packet_out(1, text, b"", _NO_BUFFER, 1)
+        return codec.packet_out(1, text, b"", _NO_BUFFER, 1)[_ACTIONS_OF_PACKET_OUT:]
     except ValueError as refused:
+        for protocol in _PROTOCOLS:
+            with suppress(ValueError):
+                instruction = match_and_rest(codec.flow("add", f"{protocol},actions={text}", False, _NO_BUFFER, 1))[1]
+                kind, length = struct.unpack_from("!HH", instruction)
+                if (kind, length) == (_APPLY_ACTIONS, len(instruction)):
+                    return instruction[8:]
         raise Refused(f"{text}: {refused}") from None
-    return message[_ACTIONS_OF_PACKET_OUT:]
 
 
-def _change(call: Call, command: int) -> str:
-    groups = [_Group.of(text) for text in call.words]
+def _change(call: Call, command: int, lines: Sequence[str]) -> str:
+    groups = [_Group.of(text) for text in lines]
     call.need_13("groups")
     with call.connection() as connection:
         known = {row["group"] for row in call.fabric.groups(call.plan.name)["groups"]}
@@ -147,7 +158,7 @@ def _dump_groups(call: Call) -> str:
         for place, bucket in enumerate(row["buckets"]):
             words = [f"bucket_id:{place}"] if call.version == OPENFLOW_10 else []
             words += [f"weight:{bucket['weight']}"] if kind == "select" and bucket["weight"] != 1 else []
-            words += [f"{name}:{bucket[name]}" for name in ("watch_port", "watch_group") if name in bucket]
+            words += [f"{name}:{bucket.get(name)}" for name in ("watch_port", "watch_group") if name in bucket]
             said += call.told(f",bucket={','.join([*words, 'actions=' + bucket['actions']])}")
         said += "\n"
     return said
@@ -181,12 +192,10 @@ def _group_features(call: Call) -> str:
     return said
 
 
-_MANY = 1 << 20
-"""Each line of a file is a word."""
 GROUP_COMMANDS = {
-    "add-group": Command(lambda call: _change(call, _ADD), 2, 2),
-    "add-groups": Command(lambda call: _change(call, _ADD), _MANY),
-    "mod-group": Command(lambda call: _change(call, _MODIFY), 2, 2),
+    "add-group": Command(lambda call: _change(call, _ADD, call.words), 2, 2),
+    "add-groups": of_file(lambda call, lines: _change(call, _ADD, lines)),
+    "mod-group": Command(lambda call: _change(call, _MODIFY, call.words), 2, 2),
     "del-groups": Command(_delete_groups, 2),
     "dump-groups": Command(_dump_groups, 2),
     "dump-group-stats": Command(_group_statistics, 2),

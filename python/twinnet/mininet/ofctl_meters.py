@@ -123,7 +123,7 @@ def _dump(call: Call) -> str:
     try:
         told = _asked(call, _CONFIGURATION)
     except SwitchRefused as refused:
-        return call.error(refused.code, f"OFPST_METER_CONFIG meter={_wanted(call)[1]}")
+        return call.error(refused.code, "METER_CONFIG", f"meter={_wanted(call)[1]}")
     meters: list[str] = []
     while told:
         length, flags, meter = _CONFIGURED.unpack_from(told)
@@ -143,7 +143,7 @@ def _count(call: Call) -> str:
     try:
         told = _asked(call, _STATISTICS)
     except SwitchRefused as refused:
-        return call.error(refused.code, f"OFPST_METER meter={_wanted(call)[1]}")
+        return call.error(refused.code, "METER", f"meter={_wanted(call)[1]}")
     meters: list[str] = []
     while told:
         meter, length, flows, frames, size, seconds, nanoseconds = _COUNTED.unpack_from(told)

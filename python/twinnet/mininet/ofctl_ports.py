@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from twinnet.mininet.ofctl_call import Call, Command
+from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration
 from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
 from twinnet.ovsdb.qos_rows import Refused
+from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13
 
 __all__ = ["PORT_COMMANDS"]
 
@@ -25,41 +29,111 @@ for _word, _name in _DENIED.items():
     _bit = CONFIGURATION_BITS[_name]
     _PORT_CHANGES.update({_word: Change(0, _bit), f"no-{_word}": Change(_bit, _bit), f"no{_word}": Change(_bit, _bit)})
 """The words of ``ovs-ofctl mod-port`` (``ovs-ofctl(8)``), which also takes ``noflood``."""
+_FEATURES_REQUEST, _CONFIG_REQUEST = 5, 7
+_PORT_STATISTICS, _PORT_DESCRIPTIONS = 4, 13
+_ALL_OF_10, _ANY_OF_13 = 0xFFFF, 0xFFFF_FFFF
+_RATES = {
+    "10MB-HD": 10, "10MB-FD": 10, "100MB-HD": 100, "100MB-FD": 100, "1GB-HD": 1000, "1GB-FD": 1000,
+    "10GB-FD": 10_000, "40GB-FD": 40_000, "100GB-FD": 100_000, "1TB-FD": 1_000_000, "OTHER": 0,
+}  # fmt: skip
+"""Features of ports by their bits, and Mbit/s (OpenFlow 1.3, section 7.2.1); 1.0 has the first seven."""
+
+
+@dataclass(frozen=True)
+class _Wire:
+    """What a version has of switches and ports, and where (OpenFlow 1.0.0, sections 5.2.1, 5.3.1 and 5.3.5; 1.3,
+    sections 7.2.1, 7.3.1 and 7.3.5.6)."""
+
+    capabilities: dict[str, int]
+    states: dict[str, int]
+    port: struct.Struct
+    counters: struct.Struct
+    everything: bytes
+
+
+_WIRES = {
+    OPENFLOW_10: _Wire(
+        {"FLOW_STATS": 0, "TABLE_STATS": 1, "PORT_STATS": 2, "STP": 3, "IP_REASM": 5, "QUEUE_STATS": 6,
+         "ARP_MATCH_IP": 7},
+        {"LINK_DOWN": 0},
+        struct.Struct("!H6s16s6I"),
+        struct.Struct("!H6x12Q"),
+        struct.pack("!H6x", _ALL_OF_10),
+    ),
+    OPENFLOW_13: _Wire(
+        {"FLOW_STATS": 0, "TABLE_STATS": 1, "PORT_STATS": 2, "GROUP_STATS": 3, "IP_REASM": 5, "QUEUE_STATS": 6,
+         "PORT_BLOCKED": 8},
+        {"LINK_DOWN": 0, "BLOCKED": 1, "LIVE": 2},
+        struct.Struct("!I4x6s2x16s8I"),
+        struct.Struct("!I4x12Q2I"),
+        struct.pack("!I4x", _ANY_OF_13),
+    ),
+}  # fmt: skip
+_ACTIONS_OF_10 = {
+    "output": 0, "enqueue": 11, "set_vlan_vid": 1, "set_vlan_pcp": 2, "strip_vlan": 3, "mod_dl_src": 4,
+    "mod_dl_dst": 5, "mod_nw_src": 6, "mod_nw_dst": 7, "mod_nw_tos": 8, "mod_tp_src": 9, "mod_tp_dst": 10,
+}  # fmt: skip
+
+
+def _names(bits: int, known: dict[str, int]) -> str:
+    return " ".join(name for name, bit in known.items() if bits >> bit & 1)
 
 
 def _show(call: Call) -> str:
-    version = "" if call.version == 1 else " (OF1.3)"
-    head = f"OFPT_FEATURES_REPLY{version} (xid=0x2): dpid:{call.plan.dpid:016x}\n"
-    return head + _port_descriptions(call, sorted(call.plan.ports))
+    is_10 = call.version == OPENFLOW_10
+    with call.said_connection() as connection:
+        features = connection.ask(_FEATURES_REQUEST)
+        dpid, buffers, tables, capabilities, actions = struct.unpack_from("!QIB3xII", features)
+        ports = features[24:] if is_10 else connection.statistics(_PORT_DESCRIPTIONS)
+        fragments, length = struct.unpack("!HH", connection.ask(_CONFIG_REQUEST))
+    said = f"{call.title('OFPT_FEATURES_REPLY')} dpid:{dpid:016x}\nn_tables:{tables}, n_buffers:{buffers}\n"
+    said += f"capabilities: {_names(capabilities, _WIRES[call.version].capabilities)}\n"
+    said += f"actions: {_names(actions, _ACTIONS_OF_10)}\n" if is_10 else f"{call.head('PORT_DESC', 3)}\n"
+    said += "".join(_descriptions(call, ports, None))
+    end = f"frags={FRAGMENTS[fragments & 3]} miss_send_len={length}"
+    return f"{said}{call.title('OFPT_GET_CONFIG_REPLY', 4 if is_10 else 5)} {end}\n"
 
 
 def _describe_ports(call: Call) -> str:
-    return f"{call.head('PORT_DESC')}\n" + _port_descriptions(call, _wanted(call))
+    with call.said_connection() as connection:
+        # Version 1.0 has them in the description of the switch.
+        is_10 = connection.version == OPENFLOW_10
+        ports = connection.ask(_FEATURES_REQUEST)[24:] if is_10 else connection.statistics(_PORT_DESCRIPTIONS)
+    wanted = call.words[0] if call.words else None
+    return f"{call.head('PORT_DESC')}\n" + "".join(_descriptions(call, ports, wanted))
 
 
-def _wanted(call: Call) -> list[int]:
-    names = {number: port.name for number, port in sorted(call.plan.ports.items())}
-    return [number for number in names if call.words in ([], [str(number)], [names[number]])]
+def _descriptions(call: Call, told: bytes, wanted: str | None) -> Iterator[str]:
+    wire = _WIRES[call.version]
+    for number, address, name, config, state, *rest in wire.port.iter_unpack(told):
+        if wanted not in (None, str(number)):
+            continue
+        shown = name.partition(b"\0")[0].decode(errors="replace")
+        features = rest[:4]
+        now, most = (kbps // 1000 for kbps in rest[4:]) if rest[4:] else (_fastest(features[0]), _fastest(features[2]))
+        yield f" {number}({shown}): addr:{_address(shown, address)}\n     config:     {configuration_text(config)}\n"
+        yield f"     state:      {_names(state, wire.states) or '0'}\n"
+        for title, bits in zip(("current", "advertised", "supported", "peer"), features, strict=True):
+            words = _names(bits, {rate: bit for bit, rate in enumerate(_RATES)})
+            yield f"     {title + ':':<11} {words}\n" if bits else ""
+        yield f"     speed: {now} Mbps now, {most} Mbps max\n"
 
 
-def _port_descriptions(call: Call, numbers: list[int]) -> str:
-    configurations = call.fabric.port_configurations(call.plan.name)
-    return "".join(_port_description(call, number, configurations.get(number, 0)) for number in numbers)
+def _fastest(features: int) -> int:
+    return max((rate for bit, rate in enumerate(_RATES.values()) if features >> bit & 1), default=0)
 
 
-def _port_description(call: Call, number: int, config: int) -> str:
-    name, address, state = call.plan.ports[number].name, "00:00:00:00:00:00", "0"
+def _address(interface: str, told: bytes) -> str:
+    """The address of a port: that of its interface, as ``ip link`` shows it too."""
     # A switch in a namespace of its own has its interfaces there.
     with suppress(OSError):
-        address = (_FOLDER_OF_INTERFACES / name / "address").read_text().strip()
-        state = "0" if (_FOLDER_OF_INTERFACES / name / "carrier").read_text().strip() == "1" else "LINK_DOWN"
-    said = configuration_text(config)
-    return f" {number}({name}): addr:{address}\n     config:     {said}\n     state:      {state}\n"
+        return (_FOLDER_OF_INTERFACES / interface / "address").read_text().strip()
+    return told.hex(":")
 
 
 def _modify_port(call: Call) -> str:
     port, word = call.words
-    number = next((one for one, intf in call.plan.ports.items() if port in (str(one), intf.name)), None)
+    number = next((one for one in call.plan.ports if port == str(one)), None)
     if number is None:
         raise Refused(f"{call.plan.name}: couldn't find port `{port}'")
     if word.lower() not in _PORT_CHANGES:
@@ -70,17 +144,22 @@ def _modify_port(call: Call) -> str:
 
 
 def _dump_ports(call: Call) -> str:
-    wanted = _wanted(call)
-    said = f"{call.head('PORT')} {len(wanted)} ports\n"
-    for number in wanted:
-        counts = call.fabric.port_counts(call.plan, number)
-        said += (
-            f"  port {call.port(number):>2}: rx pkts={counts['received_frames']}, bytes={counts['received_bytes']}, "
-            f"drop=0, errs=0, frame=0, over=0, crc=0\n"
-            f"           tx pkts={counts['frames']}, bytes={counts['link_bytes']}, "
-            f"drop={sum(count for name, count in counts.items() if name.startswith('dropped_'))}, errs=0, coll=0\n"
-        )
-    return said
+    wire = _WIRES[call.version]
+    with call.said_connection() as connection:
+        rows = list(wire.counters.iter_unpack(connection.statistics(_PORT_STATISTICS, wire.everything)))
+    rows = [row for row in rows if call.words in ([], [str(row[0])])]
+    return f"{call.head('PORT')} {len(rows)} ports\n" + "".join(_counted(call, *row) for row in rows)
+
+
+def _counted(call: Call, number: int, *counts: int) -> str:
+    frames_in, frames_out, bytes_in, bytes_out, drops_in, drops_out, errors_in, errors_out = counts[:8]
+    frame, over, crc, collisions, *lived = counts[8:]
+    name = f" {call.port(number)}" if call.with_names else f"{number:>2}"
+    return (
+        f"  port {name}: rx pkts={frames_in}, bytes={bytes_in}, drop={drops_in}, errs={errors_in}, "
+        f"frame={frame}, over={over}, crc={crc}\n"
+        f"           tx pkts={frames_out}, bytes={bytes_out}, drop={drops_out}, errs={errors_out}, coll={collisions}\n"
+    ) + (f"           duration={duration(*lived)}\n" if lived else "")
 
 
 PORT_COMMANDS = {

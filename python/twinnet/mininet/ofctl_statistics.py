@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from twinnet.control.framing import ECHO_REQUEST
-from twinnet.mininet.ofctl_call import Call, Command, duration, number
+from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration, number
 from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, SwitchRefused
 
@@ -17,7 +17,6 @@ __all__ = ["STATISTICS_COMMANDS"]
 
 _DESCRIPTION, _TABLES, _QUEUES = 0, 3, 5
 _GET_CONFIG, _SET_CONFIG = 7, 9
-_FRAGMENTS = ("normal", "drop", "reassemble")
 _TITLES = {
     "Manufacturer": 256,
     "Hardware": 256,
@@ -91,7 +90,7 @@ def _queues(call: Call) -> str:
         try:
             rows = list(_queue_rows(call, connection.statistics(_QUEUES, asked)))
         except SwitchRefused as refused:
-            return call.error(refused.code, f"OFPST_QUEUE port={port} queue={queue}")
+            return call.error(refused.code, "QUEUE", f"port={port} queue={queue}")
     return f"{call.head('QUEUE')} {len(rows)} queues\n" + "".join(rows)
 
 
@@ -106,15 +105,15 @@ def _queue_rows(call: Call, told: bytes) -> Iterator[str]:
 def _fragments(call: Call) -> str:
     with call.said_connection() as connection:
         flags, _ = struct.unpack("!HH", connection.ask(_GET_CONFIG))
-    return f"{_FRAGMENTS[flags & 3]}\n"
+    return f"{FRAGMENTS[flags & 3]}\n"
 
 
 def _set_fragments(call: Call) -> str:
-    if call.words[0] not in _FRAGMENTS:
-        raise Refused(f"there is no way {call.words[0]} to handle fragments; there are {', '.join(_FRAGMENTS)}")
+    if call.words[0] not in FRAGMENTS:
+        raise Refused(f"there is no way {call.words[0]} to handle fragments; there are {', '.join(FRAGMENTS)}")
     with call.said_connection() as connection:
         _, length = struct.unpack("!HH", connection.ask(_GET_CONFIG))
-        connection.say(_SET_CONFIG, struct.pack("!HH", _FRAGMENTS.index(call.words[0]), length))
+        connection.say(_SET_CONFIG, struct.pack("!HH", FRAGMENTS.index(call.words[0]), length))
         connection.finish()
     return ""
 

@@ -30,7 +30,7 @@ if ($program eq "ovs-ofctl" and defined $at) {
     my $file = \\*STDIN;
     $path eq "-" or open($file, "<", $path) or do { print STDERR "ovs-ofctl: $path: $!\\n"; exit 1 };
     my @lines = grep { s/\\n\\z//; s/#.*//; /\\S/ } <$file>;
-    @words = (@words[0 .. $at - 1], $of_file{$words[$at]}, $bridge, @lines);
+    @words = (@words[0 .. $at - 1], $of_file{$words[$at]}, $bridge, $path, @lines);
 }
 unshift @words, "--names" if $program eq "ovs-ofctl" and -t STDOUT;
 my ($status, $out, $err) = ($program eq "tc" ? -1 : 1, "", "$program: no script in this machine has a switch\\n");
@@ -81,7 +81,8 @@ if program == "ovs-ofctl" and at is not None:
     except (OSError, UnicodeDecodeError) as refused:
         sys.exit(f"ovs-ofctl: {path}: {refused}")
     lines = [line.split("#")[0] for line in text.split("\\n")]
-    words = [*words[:at], of_file[words[at]], words[at + 1], *(line for line in lines if line.strip())]
+    lines = [line for line in lines if line.strip()]
+    words = [*words[:at], of_file[words[at]], words[at + 1], path, *lines]
 if program == "ovs-ofctl" and sys.stdout.isatty():
     words.insert(0, "--names")
 status, out, err = -1 if program == "tc" else 1, b"", f"{program}: no script in this machine has a switch\\n".encode()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twinnet.control.framing import HEADER, Framing
-from twinnet.errors import LabError
+from twinnet.errors import LabError, TwinnetError
 from twinnet.lab_process.requests import LabRequests
 
 __all__ = ["OPENFLOW_10", "OPENFLOW_13", "SwitchRefused", "ToolConnection", "best_version", "codec_of"]
@@ -36,7 +36,7 @@ _KINDS = {
 """The names of codes begin so (OpenFlow 1.3, section 7.4.4)."""
 
 
-class SwitchRefused(LabError):
+class SwitchRefused(TwinnetError):
     """A switch has answered a message with an error; `code` is its name in the specification."""
 
     def __init__(self, switch: str, code: str) -> None:
