@@ -113,16 +113,35 @@ def test_what_is_no_line_of_ours_is_done_by_the_kernels_tc(tools: Path, tmp_path
         assert (lacks.stderr, lacks.returncode) == ("tc: not installed\n", 127)
 
 
-def test_flows_are_read_from_a_file_or_the_standard_input(tools: Path, tmp_path: Path) -> None:
+def test_flows_and_groups_are_read_from_a_file_or_the_standard_input(tools: Path, tmp_path: Path) -> None:
     flows = "# all\nactions=normal\n\n  \nin_port=1,actions=drop # not\n"
     (tmp_path / "flows.txt").write_text(flows)
     with script(tmp_path, "1", lambda _: ("", "", 0)) as asked:
         run(tools, tmp_path, "ovs-ofctl", "-O", "OpenFlow13", "add-flows", "s1", "flows.txt")
-        run(tools, tmp_path, "ovs-ofctl", "add-flows", "s1", "-", given=flows)
+        for command in ("add-flow", "replace-flows", "add-group"):
+            run(tools, tmp_path, "ovs-ofctl", command, "s1", "-", given=flows)
+        run(tools, tmp_path, "ovs-ofctl", "add-flow", "s1", "actions=drop")
+        run(tools, tmp_path, "ovs-ofctl", "replace-flows", "s1")
         lacks = run(tools, tmp_path, "ovs-ofctl", "add-flows", "s1", "none.txt")
-    lines = ["add-flow", "s1", "actions=normal", "in_port=1,actions=drop # not"]
-    assert asked == [["ovs-ofctl", "-O", "OpenFlow13", *lines], ["ovs-ofctl", *lines]]
+    lines = ["actions=normal", "in_port=1,actions=drop "]
+    assert asked == [
+        ["ovs-ofctl", "-O", "OpenFlow13", "add-flows", "s1", "flows.txt", *lines],
+        *(["ovs-ofctl", command, "s1", "-", *lines] for command in ("add-flows", "replace-flows", "add-groups")),
+        ["ovs-ofctl", "add-flow", "s1", "actions=drop"],
+        ["ovs-ofctl", "replace-flows", "s1"],
+    ]
     assert lacks.returncode == 1 and lacks.stderr.startswith("ovs-ofctl: none.txt: ")
+
+
+def test_at_a_terminal_ports_are_asked_for_by_their_names(tools: Path, tmp_path: Path) -> None:
+    near, far = os.openpty()
+    environment = {"PATH": os.defpath, "OVS_RUNDIR": str(tmp_path), **TELL_NOTHING_OF_LOCALES}
+    with script(tmp_path, "1", lambda _: ("", "", 0)) as asked:
+        for program in ("ovs-ofctl", "ovs-vsctl"):
+            subprocess.run([str(tools / program), "show", "s1"], env=environment, stdout=far, check=True)
+    os.close(near)
+    os.close(far)
+    assert asked == [["ovs-ofctl", "--names", "show", "s1"], ["ovs-vsctl", "show", "s1"]]
 
 
 def test_a_locale_that_the_machine_lacks_is_no_matter(tools: Path, tmp_path: Path) -> None:

@@ -27,6 +27,17 @@ def twinnet(*arguments: str, folder: Path | None = None, given: str = "") -> sub
     )
 
 
+def path_without_open_vswitch(folder: Path) -> str:
+    """Return a ``PATH`` with all programs of this machine but those of Open vSwitch, as links in `folder`."""
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(":")):
+        for program in Path(place).glob("*"):
+            if not program.name.startswith("ovs"):
+                (folder / program.name).unlink(missing_ok=True)
+                (folder / program.name).symlink_to(program)
+    return str(folder)
+
+
 def run_script(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the script `text` with `arguments`."""
     path = folder / "script.py"

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from twinnet.control.targets import parse_listen
 from twinnet.mininet.fabric import Fabric
+from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.ofctl_call import Call, Command
 from twinnet.mininet.ofctl_flows import FLOW_COMMANDS
 from twinnet.mininet.ofctl_groups import GROUP_COMMANDS
@@ -29,6 +31,7 @@ _COMMANDS: dict[str, Command] = {
 }
 _USUAL_VERSION = "OpenFlow10"
 """Without ``-O`` the program of Open vSwitch allows the flow formats of this version only."""
+_USUAL_PORT = 6653
 _VERSIONS = tuple(f"OpenFlow1{minor}" for minor in range(6))
 _OPTIONS = (
     *("--strict", "--names", "--no-names", "--may-create", "--sort", "--rsort", "--no-stats"),
@@ -60,14 +63,23 @@ class OpenFlowTool:
                 "install openvswitch-switch for all of ovs-ofctl"
             )
         command = _COMMANDS[name]
-        if len(given) < command.least:
-            raise Refused(f"'{name}' needs at least {command.least} words after it, such as a switch")
-        if len(given) > command.most:
-            raise Refused(f"'{name}' takes {command.most} words at most, and {len(given)} were given")
-        plan = self.fabric.switch(given[0])
+        if not command.least <= len(given) <= command.most:
+            bounds = f"{command.least} to {command.most}" if command.least < command.most else f"{command.least}"
+            raise Refused(f"'{name}' takes {bounds} arguments, the switch first, and {len(given)} were given")
+        plan = self._plan(given[0])
         if plan is None:
             raise Refused(f"no bridge named {given[0]}")
         return command.do(Call(self.fabric, plan, given[1:], options, _allowed(options)))
+
+    def _plan(self, text: str) -> SwitchPlan | None:
+        """The switch that is meant: by its name, by the socket of that name, or by the port at which it listens."""
+        port = re.fullmatch(r"tcp:(?:127\.0\.0\.1|localhost)(?::(\d+))?", text)
+        if port is None:
+            socket = re.fullmatch(r"(?:unix:)?(?:.*/)?([^/]+)\.mgmt", text)
+            return self.fabric.switch(socket[1] if socket else text)
+        wanted = int(port[1] or _USUAL_PORT)
+        plans = (plan for plan in self.fabric.switches() if plan.listen is not None)
+        return next((plan for plan in plans if parse_listen(plan.listen or "").port == wanted), None)
 
 
 def _allowed(options: dict[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ _SHOWN = 10
 _ASKS = {
     "tc": ("show", "list", "ls", "get"),
     "ovs-vsctl": ("show", "find", "list", "get", "br-exists", "port-to-br", "iface-to-br"),
-    "ovs-ofctl": ("show",),
+    "ovs-ofctl": ("show", "ping", "probe", "queue-stats", "meter-stats", "meter-features"),
     "ovs-dpctl": ("show",),
     "ovs-appctl": ("fdb/show", "dpif/show", "dpctl/show", "qos/show", "bridge/dump-flows"),
 }

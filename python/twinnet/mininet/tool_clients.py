@@ -13,10 +13,13 @@ from __future__ import annotations
 import shutil
 import sys
 
-__all__ = ["TELL_NOTHING_OF_LOCALES", "asked_words", "client", "reply_bytes"]
+__all__ = ["AT_TERMINAL", "TELL_NOTHING_OF_LOCALES", "asked_words", "client", "reply_bytes"]
 
 TELL_NOTHING_OF_LOCALES = {"PERL_BADLANG": "0"}
 """For the environment: Perl prints a warning for each locale that the machine lacks."""
+
+AT_TERMINAL = "--names"
+"""What ``ovs-ofctl`` sends before its words at a terminal: there it tells ports by their names."""
 
 _PERL = """\
 use strict;

@@ -19,7 +19,7 @@ from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.refused_commands import REFUSED_COMMANDS
 from twinnet.mininet.switch_database import SwitchDatabase
-from twinnet.mininet.tool_clients import asked_words, reply_bytes
+from twinnet.mininet.tool_clients import AT_TERMINAL, asked_words, reply_bytes
 from twinnet.mininet.tool_doors import RUN_VARIABLE, bound
 from twinnet.ovsdb.qos_rows import Refused
 
@@ -126,7 +126,8 @@ def serve() -> None:
                 else:
                     reply = database.reply(asked)
                 if reply["status"] > 0:
-                    REFUSED_COMMANDS.note(program, asked, reply["err"])
+                    # A program at a terminal has said so in a word of its own.
+                    REFUSED_COMMANDS.note(program, [word for word in asked if word != AT_TERMINAL], reply["err"])
                 stream.write(reply_bytes(**reply))
 
     threading.Thread(target=answer, name="twinnet-vsctl", daemon=True).start()
