@@ -153,4 +153,4 @@ def duration(seconds: int, nanoseconds: int) -> str:
 
 def items(text: str) -> list[str]:
     """Return the parts of `text` between commas and blanks, but for those within brackets."""
-    return re.findall(r"(?:[^,\s(]|\([^()]*(?:\([^()]*\)[^()]*)*\))+", text)
+    return re.findall(r"(?:[^,\s(]|\([^()]*(?:\([^()]*\)[^()]*)*\)|\()+", text)

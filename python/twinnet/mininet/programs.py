@@ -111,7 +111,7 @@ def install() -> None:
         path.chmod(0o755)
     asking = ["ovs-vsctl", "ovs-appctl", "ovs-dpctl", "tc"]
     if shutil.which("ovs-ofctl") is None:
-        # The installed one can do more: it speaks OpenFlow with our switches.
+        # The installed one can do more.
         asking.append("ovs-ofctl")
     for name in asking:
         path = FOLDER / name
