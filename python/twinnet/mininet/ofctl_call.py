@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, ToolConnection, best_version
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["FRAGMENTS", "Call", "Command", "duration", "items", "number", "of_file"]
 

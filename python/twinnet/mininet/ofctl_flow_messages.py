@@ -12,8 +12,8 @@ from typing import Any
 
 from twinnet.control.framing import HEADER
 from twinnet.mininet.ofctl_call import items, number
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13, ToolConnection, codec_of
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = [
     "USUAL_PRIORITY",

@@ -16,8 +16,8 @@ from twinnet.mininet.ofctl_flow_messages import (
     rows,
     strict_deletion,
 )
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, best_version
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["FLOW_COMMANDS"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from twinnet.mininet.ofctl_call import Call, Command, duration, items, number, of_file
 from twinnet.mininet.ofctl_flow_messages import match_and_rest
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13, codec_of
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["GROUP_COMMANDS"]
 

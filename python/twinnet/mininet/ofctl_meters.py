@@ -6,8 +6,8 @@ import re
 import struct
 
 from twinnet.mininet.ofctl_call import Call, Command, duration, items, number
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import SwitchRefused
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["METER_COMMANDS"]
 

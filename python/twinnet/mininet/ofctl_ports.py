@@ -10,8 +10,8 @@ from pathlib import Path
 
 from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration
 from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["PORT_COMMANDS"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from twinnet.control.framing import ECHO_REQUEST
 from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration, number
-from twinnet.ovsdb.qos_rows import Refused
 from twinnet.mininet.tool_connection import OPENFLOW_10, SwitchRefused
+from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["STATISTICS_COMMANDS"]
 

@@ -1,8 +1,8 @@
 //! The wall clock of a lab: `CLOCK_MONOTONIC`, counted from the moment the lab started.
 //!
 //! In a guest whose kernel travels in time, computing takes none. A thread that waits for events and handles them holds
-//! the clock still from one wait to the next ([`LabClock::hold_at`]): looking at it would be a system call each time, and
-//! the only thing that makes it late.
+//! the clock still from one wait to the next ([`LabClock::hold_at`]): to look at it would be a system call each time,
+//! and would itself make it late.
 
 use std::cell::Cell;
 
