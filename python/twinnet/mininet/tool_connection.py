@@ -70,7 +70,8 @@ class ToolConnection:
     """
 
     def __init__(self, lab: LabRequests, switch: str, version: int) -> None:
-        self.switch, self.version = switch, version
+        self.switch: str = switch
+        self.version: int = version
         self._framing = Framing()
         self._heard: list[bytes] = []
         self._socket, far = socket.socketpair()
