@@ -323,7 +323,7 @@ class Lab(AnswersToMininet):
         return trouble or (relays.troubles.get((switch, target)) if relays is not None else None)
 
     def dial_controllers(self, switch: str, targets: Sequence[str]) -> None:
-        """Connect `switch` to the controllers `targets`, as :meth:`LabSwitch.set_controllers` does."""
+        """Connect `switch` to the controllers `targets`, as ``set_controllers`` of a switch does."""
         if self._controllers is None:
             raise NotAvailable(
                 "another program has started the lab, and connects its switches", "have that one name the controllers"
