@@ -30,14 +30,15 @@ def wait_until_joined(lab: Lab, controllers: LabControllers | None, timeout: Dur
         When that takes longer.
     NotAvailable
         The program that is the controller has ended.
+    Exception
+        What the controller in this process has raised.
     """
     nodes = lab.describe()["nodes"]
     names = [node["name"] for node in nodes if node["kind"] == "switch" and node.get("controllers")]
-    if controllers is not None:
-        controllers.check()
+    _check(controllers)
     if _have_joined(lab, controllers, names, duration_ps(timeout, "timeout")):
         return
-    _check_program(controllers)
+    _check(controllers)
     states = {name: lab.switch(name).controller_state for name in names}
     waiting = [name for name, rows in states.items() if not any(row["version"] for row in rows)]
     troubles = {row["trouble"] for name in waiting for row in states[name] if row["trouble"]}
@@ -60,11 +61,11 @@ def _have_joined(lab: Lab, controllers: LabControllers | None, switches: Sequenc
         deadline_s = begin_s + timeout_ps / 1e12
         joined = lab.connection.controllers_wait_later(switches=own)
         while not _is_done(joined, deadline_s):
-            _check_program(controllers)
+            _check(controllers)
         for name in switches:
             bridge = lab.switch(name).open_vswitch
             while bridge is not None and not bridge.wait_for_controller(time.monotonic() + _LOOK_S):
-                _check_program(controllers)
+                _check(controllers)
                 if time.monotonic() >= deadline_s:
                     return False
     except TimeoutError:
@@ -72,13 +73,15 @@ def _have_joined(lab: Lab, controllers: LabControllers | None, switches: Sequenc
     left_s = timeout_ps / 1e12 - (time.monotonic() - begin_s)
     if controllers is None or controllers.wait_served(switches, left_s):
         return True
-    controllers.check()
+    _check(controllers)
     return False
 
 
-def _check_program(controllers: LabControllers | None) -> None:
-    """Raise `NotAvailable` when nobody will join: waiting for the rest of the time would tell nothing more."""
+def _check(controllers: LabControllers | None) -> None:
+    """Raise why nobody will join: waiting for the rest of the time would tell nothing more."""
     if controllers is not None:
+        # An app that fails with its first switch may do so before the lab has seen the switch join.
+        controllers.check()
         controllers.check_program()
 
 
