@@ -261,6 +261,7 @@ def test_flows_and_groups_forward_as_they_are_changed(tmp_path: Path, monkeypatc
         ofctl("--strict mod-flows s1 in_port=2,actions=group:2")
         ofctl("add-flow s1 priority=9,in_port=1,icmp,actions=meter:1,output:2")
         ofctl("add-flow s1 in_port=9,actions=group:9", status=1)
+        ofctl("add-group s1 group_id=9,type=all" + 3000 * ",bucket=output:1", status=1)
         print(reach(), ",packet_count=0," in ofctl("dump-group-stats s1 group_id=2"))
         link = net.addLink(net.addHost("h3"), s1)
         s1.attach(link.intf2)

@@ -17,6 +17,8 @@ __all__ = ["OPENFLOW_10", "OPENFLOW_13", "SwitchRefused", "ToolConnection", "bes
 OPENFLOW_10, OPENFLOW_13 = 1, 4
 """Versions of the wire."""
 _PATIENCE_S = 5.0
+_LONGEST_BYTES = 0xFFFF
+"""The length of a message is a number of 16 bits."""
 _HELLO, _ERROR = 0, 1
 _BARRIER = {OPENFLOW_10: 18, OPENFLOW_13: 20}
 _STATISTICS = {OPENFLOW_10: 16, OPENFLOW_13: 18}
@@ -87,8 +89,11 @@ class ToolConnection:
         self._socket.close()
 
     def say(self, kind: int, body: bytes = b"") -> None:
-        """Send a message of type `kind`."""
-        self.send(HEADER.pack(self.version, kind, HEADER.size + len(body), 1) + body)
+        """Send a message of type `kind`; raises :class:`SwitchRefused` where it is longer than a message can be."""
+        length = HEADER.size + len(body)
+        if length > _LONGEST_BYTES:
+            raise SwitchRefused(self.switch, f"{length} bytes, and a message of OpenFlow has {_LONGEST_BYTES} at most")
+        self.send(HEADER.pack(self.version, kind, length, 1) + body)
 
     def send(self, messages: bytes) -> None:
         """Send whole messages."""
