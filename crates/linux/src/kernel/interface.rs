@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags};
@@ -158,6 +158,41 @@ pub fn bind_packet_socket(socket: &OwnedFd, index: u32) -> io::Result<()> {
     // SAFETY: the address is valid for `length` bytes.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(())
+}
+
+/// Closes all packet sockets of this process at once; their descriptors are sockets that carry nothing afterwards. The
+/// kernel waits for a grace period, some 10 ms, for each one that is closed, and for one after the other where the
+/// process ends with them.
+pub(crate) fn close_packet_sockets() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let sockets: Vec<RawFd> = numbers.filter(|&descriptor| is_packet_socket(descriptor)).collect();
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let Ok(idle) = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None) else { return };
+    std::thread::scope(|scope| {
+        for share in sockets.chunks(sockets.len().div_ceil(CLOSERS).max(1)) {
+            let (share, idle) = (share.to_vec(), idle.as_raw_fd());
+            // What no thread closes, the end of the process does.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
+                for descriptor in share {
+                    // SAFETY: both are open. The number stays that of an open socket, which its owner uses and closes.
+                    unsafe { libc::dup3(idle, descriptor, libc::O_CLOEXEC) };
+                }
+            });
+        }
+    });
+}
+
+/// Threads that close packet sockets beside each other.
+const CLOSERS: usize = 64;
+
+fn is_packet_socket(descriptor: RawFd) -> bool {
+    let mut domain: libc::c_int = 0;
+    let mut length = size_of_val(&domain) as libc::socklen_t;
+    let into = (&raw mut domain).cast();
+    // SAFETY: the kernel writes up to `length` bytes; it refuses what is no socket, or not open any more.
+    let read = unsafe { libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN, into, &raw mut length) };
+    read == 0 && domain == libc::AF_PACKET
 }
 
 pub(crate) fn set_option<T>(socket: &OwnedFd, level: i32, option: i32, value: T) -> io::Result<()> {

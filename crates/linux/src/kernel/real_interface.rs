@@ -56,7 +56,7 @@ pub fn open(name: &str) -> Result<OpenInterface, LabError> {
         // Whoever captures there sees what the fabric sends, too. A pair has no queue that could be full.
         set_option(&packet, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 0).map_err(|error| refused(name, &error))?;
     }
-    let watch = open_watch().map_err(|error| refused(name, &error))?;
+    let watch = open_watch(index).map_err(|error| refused(name, &error))?;
     let hardware = ask(&packet, name, libc::SIOCGIFHWADDR as libc::c_ulong).map_err(|error| unknown(&error))?;
     // SAFETY: the kernel has filled this member of the union.
     let family = unsafe { hardware.ifr_ifru.ifru_hwaddr.sa_family };
@@ -124,12 +124,15 @@ fn is_end_of_pair(socket: &OwnedFd, name: &str) -> bool {
     answer.is_ok() && told[1].to_ne_bytes() == *b"veth" && told[2].to_ne_bytes()[0] == 0
 }
 
-fn open_watch() -> io::Result<OwnedFd> {
+/// A socket that hears what the kernel tells of the interface with `index`, and of no other: it tells each change of
+/// each interface to all who listen, which of many interfaces with a listener each would be the square.
+fn open_watch(index: u32) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: a plain system call; the result is checked.
     let descriptor = check(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
     // SAFETY: the descriptor was just opened and belongs to nobody else.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    hear_of(&socket, index)?;
     // SAFETY: all zeros is a valid `sockaddr_nl`.
     let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
     address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
@@ -138,6 +141,26 @@ fn open_watch() -> io::Result<OwnedFd> {
     // SAFETY: the address is valid for `length` bytes.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(socket)
+}
+
+/// Has the kernel keep back the messages that tell of interfaces other than that with `index`.
+fn hear_of(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    /// `nlmsg_type` in `struct nlmsghdr`, and `ifi_index` in `struct ifinfomsg`.
+    const TYPE_AT: u32 = 4;
+    const INDEX_AT: u32 = MESSAGE_HEADER_BYTES as u32 + 4;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let error = (libc::NLMSG_ERROR as u16).to_be();
+    let mut steps = [
+        // A filter reads in network byte order, and these are in the machine's. An error answers what was asked.
+        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, TYPE_AT),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 2, 0, u32::from(error)),
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, INDEX_AT),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, index.to_be()),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as libc::c_ushort, filter: steps.as_mut_ptr() };
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
 }
 
 /// An interface that the owner has offered for the node `node`, before the lab is built.
@@ -325,6 +348,8 @@ impl RealInterface {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
 
     fn message(kind: u16, family: u8, index: u32, flags: u32) -> Vec<u8> {
@@ -359,6 +384,26 @@ mod tests {
         let mut refusal = message(libc::NLMSG_ERROR as u16, 0, 0, 0);
         refusal[16..20].copy_from_slice(&(-libc::ENODEV).to_ne_bytes());
         assert_eq!(told(&refusal, 7), Some(State::Gone));
+    }
+
+    #[test]
+    fn what_is_told_of_others_is_kept_back() {
+        let (ours, kernel) = UnixDatagram::pair().unwrap();
+        let ours = OwnedFd::from(ours);
+        hear_of(&ours, 7).unwrap();
+        let refusal = message(libc::NLMSG_ERROR as u16, 0, 0, 0);
+        for told in [message(libc::RTM_NEWLINK, 0, 8, 0), message(libc::RTM_NEWLINK, 0, 7, 0), refusal, vec![0; 3]] {
+            // What the filter keeps back is refused at the sender here.
+            let _ = kernel.send(&told);
+        }
+        let ours = UnixDatagram::from(ours);
+        ours.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 64];
+        let mut kinds = Vec::new();
+        while ours.recv(&mut buffer).is_ok() {
+            kinds.push((u16::from_ne_bytes([buffer[4], buffer[5]]), buffer[20]));
+        }
+        assert_eq!(kinds, [(libc::RTM_NEWLINK, 7), (libc::NLMSG_ERROR as u16, 0)]);
     }
 
     #[test]

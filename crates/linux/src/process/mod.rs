@@ -17,7 +17,7 @@ use serde_json::Value;
 use twinnet_lab::network::NetworkSpec;
 use twinnet_lab::protocol::{self, Answer, Fidelity, InterfaceOffer, Joining, Reply, Request, Start, StartOptions};
 
-use crate::kernel::interface::{HostInterface, InterfaceKind};
+use crate::kernel::interface::{self, HostInterface, InterfaceKind};
 use crate::kernel::namespace;
 use crate::kernel::open_vswitch;
 use crate::kernel::real_interface::{self, Offer};
@@ -187,6 +187,7 @@ unsafe fn run(control: OwnedFd, listener: OwnedFd, name: &str, factories: Factor
             Next::Continue
         }
     });
+    interface::close_packet_sockets();
     Ok(())
 }
 
@@ -390,6 +391,7 @@ impl Lab {
     fn put_away(&self) {
         let stopped = LabError::new(ErrorName::LabStopped, "the lab was stopped", "");
         let stage = std::mem::replace(&mut *self.lock(), Stage::Failed(stopped));
+        interface::close_packet_sockets();
         let (done, is_done) = std::sync::mpsc::channel();
         let tidy = std::thread::Builder::new().spawn(move || {
             drop(stage);
