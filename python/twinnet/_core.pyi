@@ -86,6 +86,19 @@ def keep_kernel_files(proc: bool) -> None:
     caller's own, read-only, where the caller could write it: all but what its network namespace has. Raises
     `OSError`."""
 
+def start_apart(
+    files: Sequence[str],
+    arguments: Sequence[str],
+    environment: Sequence[str],
+    descriptors: tuple[int, int, int],
+    *,
+    own_session: bool,
+) -> int:
+    """Start a program in a network and a mount namespace of its own, whose ``/sys`` is that of the network, and return
+    its number: the first of `files` that exists, with `environment` (``NAME=VALUE``) and no descriptors but the
+    standard ones. This process is not copied for it. Raises `OSError`;
+    `ValueError` for a text with a null character."""
+
 def promote_lab(pid: int) -> bool:
     """Give the fabric of the lab process `pid` real-time scheduling, where the caller may; say whether it did."""
 

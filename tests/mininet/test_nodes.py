@@ -165,3 +165,72 @@ def test_hosts_take_over_what_a_script_sets_in_its_machine_before(tmp_path: Path
         "True",
         "usual",
     ], done.stdout + done.stderr
+
+
+def test_shells_begin_with_nothing_of_the_script_s_but_its_folder_mask_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    done = run_script(
+        tmp_path,
+        r"""
+        import os, signal, subprocess
+        from mininet.node import Host, Node
+        from twinnet.mininet.execution import start_process
+
+        kept = os.open("below", os.O_RDONLY)
+        os.set_inheritable(kept, True)
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        os.chdir("below")
+        os.umask(0o027)
+        os.environ["ODD"] = "a\udcff b"
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        hosts = [Host(f"h{number}") for number in range(30)]
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        h1 = hosts[0]
+        print(len(seen) > 0, isinstance(h1.shell, subprocess.Popen), h1.shell.args[0])
+        print(h1.cmd("echo /proc/$$/fd/*").replace(f"/proc/{h1.pid}/fd/", "").split())
+        print(h1.cmd("pwd").strip().endswith("/below"), h1.cmd("umask").strip())
+        print(repr(h1.cmd("printenv ODD | od -An -tx1").split()))
+        ignored = int(h1.cmd("sh -c 'grep SigIgn /proc/self/status'").split()[1], 16)
+        print([signal.Signals(number).name for number in range(1, 32) if ignored >> (number - 1) & 1])
+        spaces = {os.readlink(f"/proc/{node.pid}/ns/{kind}") for node in hosts[:2] for kind in ("net", "mnt")}
+        print(len(spaces), all(os.getsid(node.pid) == node.pid for node in hosts))
+        print(h1.cmd("ls /sys/class/net").split(), h1.shell.poll())
+        switch = Node("s1", inNamespace=False)
+        print(os.readlink(f"/proc/{switch.pid}/ns/net") == os.readlink("/proc/self/ns/net"))
+
+        null = os.open("/dev/null", os.O_RDWR)
+        streams = dict(stdin=null, stdout=null, stderr=null)
+        children = len(os.listdir("/proc"))
+        usual = os.environ
+        for cmd, env in (["no-such"], usual), (["/no/such"], usual), (["true"], {"PATH": "/no:/etc/passwd"}):
+            try:
+                start_process(["mnexec", "-cdn", *cmd], env=env, **streams)
+            except OSError as refused:
+                print(type(refused).__name__, refused.filename)
+        try:
+            start_process(["mnexec", "-cdn", "tr\0ue"], env=os.environ, **streams)
+        except ValueError:
+            print("refused")
+        print(start_process(["mnexec", "-cdn", "sh", "-c", "exit 3"], env=os.environ, **streams).wait())
+        print(len(os.listdir("/proc")) - children)
+        """,
+    )
+    assert done.stdout.splitlines() == [
+        "True True bash",
+        # 255 is bash's own, and 3 the folder that it reads for this.
+        "['0', '1', '2', '255', '3']",
+        "True 0027",
+        "['61', 'ff', '20', '62', '0a']",
+        "['SIGUSR1']",
+        "4 True",
+        "['lo'] None",
+        "True",
+        "FileNotFoundError no-such",
+        "FileNotFoundError /no/such",
+        "FileNotFoundError true",
+        "refused",
+        "3",
+        "0",
+    ], done.stdout + done.stderr

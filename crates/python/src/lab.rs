@@ -1,11 +1,14 @@
 //! Lab processes: starting one, being one, finding them.
 
+use std::ffi::{CString, OsString};
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use twinnet_linux::agent::Agent;
+use twinnet_linux::process::programs::apart::Program;
 use twinnet_linux::process::programs::kernel_files;
 use twinnet_linux::process::{self, Factories};
 use twinnet_linux::service::{ErrorName, LabError};
@@ -108,6 +111,25 @@ pub fn keep_kernel_files(proc: bool) -> PyResult<()> {
         kernel_files::keep_sys()?;
     }
     Ok(())
+}
+
+/// Starts a program in a network and a mount namespace of its own; gives its number. See `Program`.
+#[pyfunction]
+#[pyo3(signature = (files, arguments, environment, descriptors, *, own_session))]
+pub fn start_apart(
+    py: Python<'_>,
+    files: Vec<OsString>,
+    arguments: Vec<OsString>,
+    environment: Vec<OsString>,
+    descriptors: [i32; 3],
+    own_session: bool,
+) -> PyResult<i32> {
+    let texts = |given: Vec<OsString>| -> PyResult<Vec<CString>> {
+        Ok(given.into_iter().map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>()?)
+    };
+    let (files, arguments, environment) = (texts(files)?, texts(arguments)?, texts(environment)?);
+    let program = Program { files, arguments, environment, descriptors, own_session };
+    Ok(py.detach(|| program.start())?)
 }
 
 /// Gives the fabric of the lab process `pid` real-time scheduling, where the caller may; returns whether it did.

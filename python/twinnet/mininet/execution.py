@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from subprocess import Popen
 from typing import Any
 
@@ -25,6 +26,7 @@ class _Execution(threading.local):
 
 
 EXECUTION = _Execution()
+_STREAMS = ("stdin", "stdout", "stderr")
 
 
 def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
@@ -41,6 +43,8 @@ def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
     own: Callable[[], None] | None = params.get("preexec_fn")
     if steps is None:
         process = _started(cmd, params)
+    elif steps.new_alone and _is_plain(params) and not SETTINGS.changed():
+        process = _Direct(cmd, params)
     elif steps.by_a_thread and own is None:
         process = _in_a_thread(steps, cmd, params)
     else:
@@ -63,10 +67,49 @@ def _started(cmd: list[str], params: dict[str, Any]) -> Popen[Any]:
         EXECUTION.starts = False
 
 
+def _is_plain(params: Mapping[str, Any]) -> bool:
+    """Whether a process with `params` has descriptors for its streams, an environment, and all else as usual."""
+    others = params.keys() - {*_STREAMS, "env", "close_fds", "start_new_session"}
+    streams = [params.get(stream) for stream in _STREAMS]
+    return not others and "env" in params and all(isinstance(one, int) and one >= 0 for one in streams)
+
+
+class _Direct(Popen[Any]):
+    """A process in namespaces of its own that the core starts, as it starts shells of nodes: nothing is copied, and no
+    thread goes there first. All else is the class above."""
+
+    def __init__(self, cmd: list[str], params: dict[str, Any]) -> None:
+        self._started_directly = False
+        self._params = params
+        super().__init__(cmd, **params)
+        if not self._started_directly:
+            self.kill()
+            raise RuntimeError("subprocess.Popen of this Python starts processes in a way of its own")
+
+    def _execute_child(self, args: list[str], *_: Any) -> None:
+        self._started_directly = True
+        name = args[0]
+        files = [name] if "/" in name else [f"{folder}/{name}" for folder in os.get_exec_path(self._params["env"])]
+        try:
+            self.pid = _core.start_apart(
+                files,
+                args,
+                [f"{variable}={value}" for variable, value in self._params["env"].items()],
+                (self._params["stdin"], self._params["stdout"], self._params["stderr"]),
+                own_session=self._params["start_new_session"],
+            )
+        except OSError as refused:
+            refused.filename = name
+            raise
+        self._child_created = True
+
+
 def _in_a_thread(steps: _Steps, cmd: list[str], params: dict[str, Any]) -> Popen[Any]:
     """Start `cmd` from a thread that is where the process is to be. So this process is not copied for it, which takes
     longer than all the rest."""
     outcome: list[Popen[Any] | BaseException] = []
+    done = _thread.allocate_lock()
+    done.acquire()
 
     def start() -> None:
         try:
@@ -74,10 +117,12 @@ def _in_a_thread(steps: _Steps, cmd: list[str], params: dict[str, Any]) -> Popen
             outcome.append(_started(cmd, params))
         except BaseException as failure:
             outcome.append(failure)
+        finally:
+            done.release()
 
-    thread = threading.Thread(target=start)
-    thread.start()
-    thread.join()
+    # A `threading.Thread` is waited for twice, at its start and at its end.
+    _thread.start_new_thread(start, ())
+    done.acquire()
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
@@ -92,6 +137,11 @@ class _Steps:
         self.new = False
         self.entered: int | None = None
         self.group: str | None = None
+
+    @property
+    def new_alone(self) -> bool:
+        """Whether the process is to have namespaces of its own, and no descriptors, and that is all."""
+        return self.new and self.close and self.entered is None and self.group is None
 
     @property
     def by_a_thread(self) -> bool:

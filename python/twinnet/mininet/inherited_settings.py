@@ -8,6 +8,7 @@ machine of Mininet's scripts. Ours is another, so hosts take over here what has 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from twinnet.mininet.log import warn
 __all__ = ["SETTINGS", "InheritedSettings"]
 
 _FOLDER = Path("/proc/sys/net/ipv4")
-_NAMES = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")
+_PLACES = {name: str(_FOLDER / name) for name in ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")}
+_LONGEST = 4096
 
 
 class InheritedSettings:
@@ -51,12 +53,17 @@ class InheritedSettings:
 
 def _read() -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in _NAMES:
+    for name, place in _PLACES.items():
         try:
-            found[name] = (_FOLDER / name).read_text().strip()
+            # Each host asks for them: without the layers of a file object.
+            descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             # A kernel may have none such.
             continue
+        try:
+            found[name] = os.read(descriptor, _LONGEST).decode().strip()
+        finally:
+            os.close(descriptor)
     return found
 
 

@@ -135,7 +135,7 @@ fn clone_into_namespaces(prepared: &Prepared<'_>) -> io::Result<(i32, OwnedFd)> 
 }
 
 /// Blocks all signals in this thread, and gives the mask that it had.
-fn block_signals() -> libc::sigset_t {
+pub(crate) fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are initialised before they are read: by sigfillset, and by the call that gives the old one.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());

@@ -8,6 +8,7 @@
 //! `HostEnded`, and the next program starts the host anew. When the zygote is killed, no program could be started
 //! any more in hosts that have run none: all waits are answered with `ProgramsEnded` and the lab ends.
 
+pub mod apart;
 mod held_up;
 pub(crate) mod host;
 pub mod image;
