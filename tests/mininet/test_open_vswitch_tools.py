@@ -384,3 +384,36 @@ def test_lines_of_a_queue_study_work_when_they_are_pasted(tmp_path: Path) -> Non
     # The queue's greatest rate, and the port's; iperf counts payload only, 95 % of it.
     assert 2.4 <= slow <= 3
     assert 7 <= fast <= 10
+
+
+def test_a_fault_of_ours_at_one_command_leaves_the_next_ones_answered(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        r"""
+        import os, socket
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        from mininet.util import quietRun
+        from twinnet.mininet.switch_database import SwitchDatabase
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge, controller=None)
+        net.start()
+
+        def fails(self, asked):
+            raise KeyError("odd")
+
+        usual, SwitchDatabase.run = SwitchDatabase.run, fails
+        print(quietRun("ovs-vsctl list-br").strip())
+        SwitchDatabase.run = usual
+        for junk in b"", b"\0", b"no-such\0words", b"\xff\xfe", b"tc", b"tc\0qdisc", b"ovs-ofctl", b"ovs-ofctl\0-O":
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(f"{os.environ['OVS_RUNDIR']}/{os.getpid()}.vsctl")
+                sock.sendall(junk)
+                sock.shutdown(socket.SHUT_WR)
+                assert sock.recv(1000).count(b"a fault of twinnet") == 0, junk
+        print(quietRun("ovs-vsctl list-br").strip())
+        net.stop()
+        """,
+    )
+    assert done.stdout == "ovs-vsctl: a fault of twinnet: KeyError('odd')\ns1\n", done.stdout + done.stderr
+    assert "*** ovs-vsctl: a fault of twinnet: KeyError('odd')" in done.stderr

@@ -46,3 +46,9 @@ def test_many_are_counted_and_one_that_comes_again_is_told_once() -> None:
         "    tc qdisc add 0: no (3 times)",
     )
     assert (len(lines), lines[-1]) == (12, "    and 2 others")
+
+
+def test_a_long_command_is_told_in_short() -> None:
+    refused = RefusedCommands()
+    refused.note("ovs-ofctl", ["add-group", "s1", "bucket=output:1," * 5000], "no " * 1000)
+    assert all(len(line) < 700 for line in refused.told().splitlines())

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 __all__ = ["REFUSED_COMMANDS", "RefusedCommands"]
 
 _SHOWN = 10
+_WIDTH = 300
+"""Characters of a command that are shown: one may be as long as a group of a thousand buckets."""
 _ASKS = {
     "tc": ("show", "list", "ls", "get"),
     "ovs-vsctl": ("show", "find", "list", "get", "br-exists", "port-to-br", "iface-to-br"),
@@ -51,12 +53,19 @@ class RefusedCommands:
         """Return the lines that tell of them."""
         with self._lock:
             rows = list(self._times.items())
-        lines = [f"    {command}: {said}{f' ({times} times)' if times > 1 else ''}" for (command, said), times in rows]
+        lines = [
+            f"    {_in_short(command)}: {_in_short(said)}{f' ({times} times)' if times > 1 else ''}"
+            for (command, said), times in rows
+        ]
         if len(lines) > _SHOWN:
             more = len(lines) - _SHOWN
             lines[_SHOWN:] = [f"    and {more} others" if more > 1 else "    and another"]
         number = f"{len(rows)} commands were" if len(rows) > 1 else "a command was"
         return "\n".join([f"{number} refused, and the script went on without:", *lines])
+
+
+def _in_short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
 
 
 def _leaves_the_network(program: str, arguments: Sequence[str]) -> bool:
@@ -68,7 +77,7 @@ def _leaves(program: str, words: Sequence[str]) -> bool:
         # tc OBJECT ACTION: without an action it shows.
         words = words[1:] if len(words) > 1 and words[1] != "dev" else ["show"]
     first = words[0] if words else "show"
-    return first in _ASKS[program] or first.startswith((*_ASKS_BEGIN, *_DELETES_BEGIN))
+    return first in _ASKS.get(program, ()) or first.startswith((*_ASKS_BEGIN, *_DELETES_BEGIN))
 
 
 def _commands(program: str, arguments: Sequence[str]) -> list[list[str]]:

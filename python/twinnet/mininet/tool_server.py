@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
+import traceback
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from twinnet.errors import TwinnetError
 from twinnet.mininet.datapath_tools import DATAPATH_TOOLS, DatapathTools
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
+from twinnet.mininet.log import debug, error
 from twinnet.mininet.refused_commands import REFUSED_COMMANDS
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_clients import AT_TERMINAL, asked_words, reply_bytes
@@ -30,6 +33,7 @@ __all__ = ["serve"]
 
 _REQUEST_BYTES = 1 << 26
 _PATIENCE_S = 10.0
+_PAUSE_S = 0.1
 _serving: set[int] = set()
 
 
@@ -101,6 +105,13 @@ def _datapath_reply(tools: DatapathTools, program: str, asked: list[str]) -> dic
         return {"out": "", "err": f"{program}: {refused}\n", "status": 1}
 
 
+def _fault_reply(program: str, fault: Exception) -> dict[str, Any]:
+    """What is to be printed where we fail at a command: the next one is answered all the same."""
+    debug("".join(traceback.format_exception(fault)))
+    error(f"*** {program}: a fault of twinnet: {fault!r}\n")
+    return {"out": "", "err": f"{program}: a fault of twinnet: {fault!r}\n", "status": 1}
+
+
 def serve() -> None:
     """Answer ``ovs-vsctl``, ``tc`` and their kin in a script's machine from a thread of this process; once. The
     switches and lines of a process are known as long as it lives."""
@@ -112,19 +123,29 @@ def serve() -> None:
     listener = bound(Path(folder) / f"{os.getpid()}.vsctl")
     listener.listen(64)
 
+    def reply_of(program: str, asked: list[str]) -> dict[str, Any]:
+        if program == "tc":
+            return _line_reply(lines, asked)
+        if program in DATAPATH_TOOLS:
+            return _datapath_reply(tools, program, asked)
+        return database.reply(asked)
+
     def answer() -> None:
         while True:
-            sock, _ = listener.accept()
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                # A script may have no descriptor left for the moment.
+                time.sleep(_PAUSE_S)
+                continue
             # A program that was killed meanwhile, or says nothing, must not keep others waiting for ever.
             sock.settimeout(_PATIENCE_S)
             with suppress(OSError, ValueError), sock, sock.makefile("rwb") as stream:
                 program, *asked = asked_words(stream.read(_REQUEST_BYTES))
-                if program == "tc":
-                    reply = _line_reply(lines, asked)
-                elif program in DATAPATH_TOOLS:
-                    reply = _datapath_reply(tools, program, asked)
-                else:
-                    reply = database.reply(asked)
+                try:
+                    reply = reply_of(program, asked)
+                except Exception as fault:
+                    reply = _fault_reply(program, fault)
                 if reply["status"] > 0:
                     # A program at a terminal has said so in a word of its own.
                     REFUSED_COMMANDS.note(program, [word for word in asked if word != AT_TERMINAL], reply["err"])
