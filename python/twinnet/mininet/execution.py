@@ -46,7 +46,7 @@ def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
     elif steps.new_alone and _is_plain(params) and not SETTINGS.changed():
         process = _Direct(cmd, params)
     elif steps.by_a_thread and own is None:
-        process = _in_a_thread(steps, cmd, params)
+        process = _in_a_thread(steps, cmd, params) if steps.elsewhere else _started(cmd, params)
     else:
 
         def take() -> None:
@@ -142,6 +142,11 @@ class _Steps:
     def new_alone(self) -> bool:
         """Whether the process is to have namespaces of its own, and no descriptors, and that is all."""
         return self.new and self.close and self.entered is None and self.group is None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the process is to be elsewhere than this one."""
+        return self.new or self.entered is not None
 
     @property
     def by_a_thread(self) -> bool:
