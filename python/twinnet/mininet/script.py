@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -123,6 +124,8 @@ def main(arguments: list[str]) -> int:
         return 1
     SETTINGS.remember()
     virtual_time.begin()
+    # What is here stays: looks for garbage need not walk through it while the script makes its nodes.
+    gc.freeze()
     try:
         exec(code, module.__dict__)
     except SystemExit as ended:

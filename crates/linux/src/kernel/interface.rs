@@ -184,7 +184,7 @@ pub(crate) fn close_packet_sockets() {
 }
 
 /// Threads that close packet sockets beside each other.
-const CLOSERS: usize = 64;
+const CLOSERS: usize = 16;
 
 fn is_packet_socket(descriptor: RawFd) -> bool {
     let mut domain: libc::c_int = 0;
