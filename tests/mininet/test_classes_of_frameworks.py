@@ -1,4 +1,4 @@
-"""Frameworks on Mininet's classes (IPMininet, Containernet, ComNetsEmu, MiniCPS) override what Mininet's own code calls,
+"""Frameworks on Mininet's classes (IPMininet, Containernet, ComNetsEmu, MiniCPS) override what its own code calls,
 and read attributes that it keeps: the layout is part of the interface. The classes here do what theirs do."""
 
 from __future__ import annotations
