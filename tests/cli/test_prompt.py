@@ -197,6 +197,7 @@ def test_a_flow_to_a_port_that_is_not_there_is_told(
 ) -> None:
     fake.answers["flows.add"] = lambda _: {}
     fake.answers["ports"] = lambda _: []
+    fake.answers["groups"] = lambda _: {"groups": [{"group": 9}], "meters": []}
     for line in (f"flow s1 add priority=5,ip,actions={actions}", f"dpctl add-flow actions={actions}"):
         done, out, _ = typed(fake, line, capfd)
         assert done
@@ -214,6 +215,17 @@ def test_a_flow_from_a_port_or_to_a_queue_that_is_not_there_is_told(
         "no port of s1 has queue 7 (queues: 0, 1): such frames wait in queue 0\n"
     )
     assert typed(fake, "flow s1 add in_port=4,actions=enqueue:1:1,set_queue:0,2", capfd)[1] == ""
+
+
+def test_a_flow_to_a_group_or_meter_that_is_not_there_is_told(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:
+    fake.answers["flows.add"] = lambda _: {}
+    fake.answers["groups"] = lambda _: {"groups": [{"group": 1}], "meters": []}
+    told = typed(fake, "flow s1 add ip,actions=meter:2,group:7", capfd)[1]
+    assert told == (
+        "s1 has no group 7 (its groups: 1): such frames are dropped; "
+        "s1 has no meter 2 (its meters: none): such frames are not metered\n"
+    )
+    assert typed(fake, "flow s1 add ip,actions=group:1", capfd)[1] == ""
 
 
 def test_python_sees_the_lab_and_its_hosts(fake: FakeLab, capfd: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,7 @@ def test_classes_of_scripts_use_what_mininets_classes_keep_to_themselves(tmp_pat
     done = run_script(
         tmp_path,
         """
-        from mininet.link import TCLink
+        from mininet.link import TCIntf, TCLink
         from mininet.net import Mininet
         from mininet.node import CPULimitedHost, IVSSwitch, OVSSwitch
         from mininet.topo import Topo
@@ -140,6 +140,7 @@ def test_classes_of_scripts_use_what_mininets_classes_keep_to_themselves(tmp_pat
         print(key, links[key]["node1"], topo.linkInfo("h1", "s1", key) is links[key])
         net = Mininet(topo=topo, link=OwnLink, switch=OwnSwitch, host=CPULimitedHost, controller=None)
         net.start()
+        print(TCIntf.delayCmds("parent 5:1", "5ms", "1ms", 1, 100)[0], TCIntf.delayCmds("root", "5ms")[0])
         print(net["h1"].cgroup, CPULimitedHost._rtGroupSched, OVSSwitch.batchShutdown.__self__ is OVSSwitch)
         net.stop()
         """,
@@ -148,6 +149,8 @@ def test_classes_of_scripts_use_what_mininets_classes_keep_to_themselves(tmp_pat
         "1 h1 True",
         "made h1-eth0",
         "made h2-eth0",
+        "['%s qdisc add dev %s parent 5:1 handle 10: netem delay 5ms 1ms loss 1.00000 limit 100'] "
+        "['%s qdisc add dev %s root handle 10: netem delay 5ms']",
         "cpu,cpuacct,cpuset:/h1 False True",
         "ended s1",
     ], done.stderr

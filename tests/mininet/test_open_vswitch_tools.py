@@ -417,3 +417,30 @@ def test_a_fault_of_ours_at_one_command_leaves_the_next_ones_answered(tmp_path: 
     )
     assert done.stdout == "ovs-vsctl: a fault of twinnet: KeyError('odd')\ns1\n", done.stdout + done.stderr
     assert "*** ovs-vsctl: a fault of twinnet: KeyError('odd')" in done.stderr
+
+
+def test_rows_that_are_referred_to_are_not_destroyed(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        from mininet.util import quietRun
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge, controller=None)
+        net.start()
+        qos = quietRun(
+            "ovs-vsctl set port s1-eth1 qos=@q -- --id=@q create qos type=linux-htb queues=1=@one"
+            " -- --id=@one create queue other-config:max-rate=1000000"
+        ).split()[0]
+        refused = '{"details":"cannot delete %s row %s because of 1 remaining reference(s)"'
+        print(refused % ("QoS", qos) in quietRun("ovs-vsctl -- --all destroy qos -- --all destroy queue"))
+        print('"cannot delete Queue row' in quietRun("ovs-vsctl --all destroy queue"))
+        print(quietRun("ovs-vsctl get port s1-eth1 qos").strip() == qos)
+        print(repr(quietRun("ovs-vsctl set-manager ptcp:6640")), quietRun("ovs-vsctl list-br").strip())
+        print(repr(quietRun("ovs-vsctl -- --all destroy qos -- --all destroy queue -- clear port s1-eth1 qos")))
+        print(repr(quietRun("ovs-vsctl list qos")), quietRun("ovs-vsctl get port s1-eth1 qos").strip())
+        net.stop()
+        """,
+    )
+    assert done.stdout.splitlines() == ["True", "True", "True", "'' s1", "''", "'' []"], done.stdout + done.stderr

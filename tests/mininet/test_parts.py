@@ -112,9 +112,15 @@ def test_a_script_s_own_preparation_of_a_process_follows_that_of_mnexec(capfd: p
     assert capfd.readouterr().out.split() == ["own", "ready"]
 
 
-def test_a_program_that_is_not_there_is_told_by_its_name() -> None:
+def test_a_program_that_is_not_there_is_told_by_its_name(capfd: pytest.CaptureFixture[str]) -> None:
+    for program in ("no-such-program", "/etc/passwd"):
+        assert start_process(["mnexec", "-cd", program]).wait() == 1
+    told = ["no-such-program: No such file or directory", "/etc/passwd: Permission denied"]
+    assert capfd.readouterr().err.splitlines() == told
     with pytest.raises(FileNotFoundError, match="no-such-program"):
-        start_process(["mnexec", "-cd", "no-such-program"])
+        start_process(["no-such-program"])
+    with pytest.raises(FileNotFoundError, match="no-such-folder"):
+        start_process(["mnexec", "-cd", "true"], cwd="/no-such-folder")
 
 
 def test_an_ignored_interrupt_of_the_script_is_none_of_its_processes() -> None:

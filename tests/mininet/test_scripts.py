@@ -410,6 +410,32 @@ def test_nothing_is_left_of_a_script_that_is_killed_or_stops_nothing(tmp_path: P
     assert interfaces() == before
 
 
+@pytest.mark.parametrize("to_all", [True, False])
+def test_an_interrupt_reaches_the_script_once_whether_it_is_sent_to_all_or_to_the_command_alone(
+    tmp_path: Path, to_all: bool
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import time\nfrom mininet.net import Mininet\nnet = Mininet()\nnet.addHost('h1')\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(100)\nexcept KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+        "time.sleep(0.5)\nprint(net['h1'].cmd('echo goes on').strip())\nraise SystemExit(7)\n"
+    )
+    command = [*COMMAND, "mininet", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            if to_all:
+                os.killpg(process.pid, signal.SIGINT)
+            else:
+                process.send_signal(signal.SIGINT)
+            assert process.stdout.read() == "interrupted\ngoes on\n"
+            assert process.wait(20) == 7
+        finally:
+            process.kill()
+
+
 def become(mark: str, wanted: int) -> int:
     """Return how many processes are called `mark`, when they are as many as `wanted` or after 10 s."""
     deadline = time.monotonic() + 10

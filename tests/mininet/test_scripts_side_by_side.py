@@ -105,6 +105,8 @@ def test_the_module_runs_a_script_as_the_command_does(tmp_path: Path) -> None:
 
     done = module("script.py", "-a", "two")
     assert (done.stdout, done.returncode) == ("-a two\n", 7), done.stderr
-    assert (module().returncode, module().stderr) == (2, "usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]\n")
+    usage = "usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]; `twinnet mininet` has options\n"
+    assert (module().returncode, module().stderr) == (2, usage)
+    assert (module("--strict", "script.py").returncode, module("--help").stdout) == (2, usage)
     missing = module("nothing.py")
     assert (missing.returncode, missing.stderr) == (2, "twinnet: nothing.py: No such file or directory\n")

@@ -1,5 +1,5 @@
-"""What a flow says of ports and queues that its switch does not have: the switch takes such a flow, and it has no
-effect, or another one than was meant."""
+"""What a flow says of ports, queues, groups and meters that its switch does not have: the switch takes such a flow, and
+it has no effect, or another one than was meant."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _OUTPUT = re.compile(r"(?:(?:^|,)(?:output:|enqueue:)?)(\d+)(?=[,:]|$)")
 _IN_PORT = re.compile(r"(?:^|,)in_port=(\d+)(?=,|$)")
 _QUEUE = re.compile(r"(?:set_queue:|enqueue:\d+:)(\d+)")
 _RESERVED = 0xFF00
+_DROPPED, _NOT_METERED = "such frames are dropped", "such frames are not metered"
 
 
 def missing_parts(lab: Lab, switch: str, flow: str) -> str:
-    """Say which ports and queues of `flow` (in ``ovs-ofctl`` syntax) `switch` does not have; nothing: it has all."""
+    """Say which ports, queues, groups and meters of `flow` (in ``ovs-ofctl`` syntax) `switch` does not have; nothing:
+    it has all."""
     match, _, actions = flow.replace(" ", "").partition("actions=")
     # What stands in brackets are arguments: resubmit(,1) names a table.
     plain = re.sub(r"\([^()]*\)", "", actions)
@@ -37,7 +39,18 @@ def missing_parts(lab: Lab, switch: str, flow: str) -> str:
         if absent := sorted(wanted - known):
             missing = f"no port of {switch} has queue {_listed(absent)} (queues: {_listed(known)})"
             said.append(f"{missing}: such frames wait in queue 0")
+    groups, meters = (_named(what, actions) for what in ("group", "meter"))
+    if groups or meters:
+        there = lab.connection.groups(switch=switch)
+        if absent := sorted(groups - (known := {row["group"] for row in there["groups"]})):
+            said.append(f"{switch} has no group {_listed(absent)} (its groups: {_listed(known)}): {_DROPPED}")
+        if absent := sorted(meters - (known := {row["meter"] for row in there["meters"]})):
+            said.append(f"{switch} has no meter {_listed(absent)} (its meters: {_listed(known)}): {_NOT_METERED}")
     return "; ".join(said)
+
+
+def _named(what: str, actions: str) -> set[int]:
+    return {int(number) for number in re.findall(rf"(?:^|,|\(){what}:(\d+)", actions)}
 
 
 def _listed(numbers: Iterable[int]) -> str:

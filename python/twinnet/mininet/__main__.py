@@ -11,9 +11,11 @@ __all__: list[str] = []
 
 
 def _main(arguments: list[str]) -> int:
-    if not arguments:
-        print("usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]", file=sys.stderr)
-        return 2
+    asked = arguments[:1] in (["-h"], ["--help"])
+    if not arguments or arguments[0].startswith("-"):
+        usage = "usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]; `twinnet mininet` has options"
+        print(usage, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     try:
         return run(arguments[0], arguments[1:])
     except TwinnetError as refused:

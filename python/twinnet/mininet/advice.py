@@ -65,6 +65,16 @@ class Advice:
                 self._said.add(f"unknown {name}")
                 warn(f"twinnet: {said}\n")
 
+    def of_node(self, name: str, params: Iterable[str], known: Iterable[str]) -> None:
+        """Tell of settings of the node `name` that nothing reads and that are nearly `known` ones. Others are the
+        script's own: topologies keep what they want there."""
+        by_letters = {word.lower(): word for word in known}
+        for given in params:
+            near = get_close_matches(given.lower().replace("_", ""), by_letters, 1, 0.85)
+            if given not in by_letters.values() and near:
+                said = f"{name}: {given} is no setting of it, which Mininet keeps in params and ignores"
+                self.tell(f"unknown {given}", said, f"write {by_letters[near[0]]} if that is meant")
+
     def of_time(self, name: str, value: str | float | None) -> None:
         """Tell of a time without a unit, or one that cannot be read."""
         if not value:

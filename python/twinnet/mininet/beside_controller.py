@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from twinnet.interpreter import PYTHON
-from twinnet.mininet.controllers import answers
+from twinnet.mininet.controllers import answers_inside
 
 __all__ = ["beside"]
 
@@ -32,7 +32,7 @@ def _main(controller: str, command: list[str]) -> NoReturn:
         line = controller.replace("{port}", str(_PORT))
         started = subprocess.Popen(line, shell=True, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
     end_s = time.monotonic() + _PATIENCE_S
-    while not answers("127.0.0.1", _PORT):
+    while not answers_inside("127.0.0.1", _PORT):
         status = started.poll()
         if status is not None or time.monotonic() > end_s:
             what = f"ended with status {status}" if status is not None else f"does not listen after {_PATIENCE_S:g} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Controller(Node):
 
     def checkListening(self) -> None:
         """Raise an exception when another program listens at our port."""
-        if answers(self.ip, self.port):
+        if answers_inside(self.ip, self.port):
             raise Exception(
                 f"Please shut down the controller which is running on port {self.port}:\n"
                 + (self.cmd(f"ss -ltnp sport = :{self.port}") or "")
@@ -125,8 +126,17 @@ class Controller(Node):
         return which("controller")
 
 
+def answers_inside(ip: str, port: int) -> bool:
+    """Return whether a program of the script's machine takes connections at `port` of `ip`."""
+    try:
+        with socket.create_connection((ip, port), _PATIENCE_S):
+            return True
+    except OSError:
+        return False
+
+
 def answers(ip: str, port: int) -> bool:
-    """Return whether a program takes connections at `port` of `ip`."""
+    """Return whether a program takes connections at `port` of `ip`, in the script's machine or beside it."""
     try:
         with outside.connect(ip, port):
             return True
@@ -137,7 +147,7 @@ def answers(ip: str, port: int) -> bool:
 def await_answer(name: str, ip: str, port: int) -> None:
     """Wait until the controller `name` takes connections at `port` of `ip`; not for ever."""
     end_s = time.monotonic() + _PATIENCE_S
-    while not answers(ip, port):
+    while not answers_inside(ip, port):
         if time.monotonic() >= end_s:
             warn(f"Warning: controller {name} does not answer at {ip}:{port} after {_PATIENCE_S:g} seconds\n")
             return

@@ -32,7 +32,8 @@ _STREAMS = ("stdin", "stdout", "stderr")
 def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
     """Start `cmd`, with what `subprocess.Popen` takes. One that begins with ``mnexec`` and options is started without
     that program: ``c`` closes descriptors, ``d`` leaves the terminal, ``n`` makes namespaces, ``a PID`` enters those
-    of a process, ``g HOST`` puts it under the host's limit of processor time."""
+    of a process, ``g HOST`` puts it under the host's limit of processor time. A program that cannot be had is then a
+    process that says so and ends with status 1, as ``mnexec`` does."""
     steps = None
     if cmd[0] == "mnexec":
         steps, rest = _steps(cmd)
@@ -40,23 +41,31 @@ def start_process(cmd: list[str], **params: Any) -> Popen[Any]:
             params.setdefault("start_new_session", steps.detached)
             params["close_fds"] = steps.close or params.get("close_fds", True)
             cmd = rest
-    own: Callable[[], None] | None = params.get("preexec_fn")
-    if steps is None:
-        process = _started(cmd, params)
-    elif steps.new_alone and _is_plain(params) and not SETTINGS.changed():
-        process = _Direct(cmd, params)
-    elif steps.by_a_thread and own is None:
-        process = _in_a_thread(steps, cmd, params) if steps.elsewhere else _started(cmd, params)
-    else:
-
-        def take() -> None:
-            steps.take_in_child()
-            if own is not None:
-                own()
-
-        process = _started(cmd, {**params, "preexec_fn": take})
+    try:
+        process = _started(cmd, params) if steps is None else _by(steps, cmd, params)
+    except OSError as refused:
+        if steps is None or refused.filename != cmd[0]:
+            raise
+        # The program `mnexec` would be there, and would say so.
+        words = ["/bin/sh", "-c", 'echo "$0: $1" >&2; exit 1', cmd[0], os.strerror(refused.errno or 0)]
+        process = _by(steps, words, params)
     debug("_popen", cmd, process.pid, "\n")
     return process
+
+
+def _by(steps: _Steps, cmd: list[str], params: dict[str, Any]) -> Popen[Any]:
+    own: Callable[[], None] | None = params.get("preexec_fn")
+    if steps.new_alone and _is_plain(params) and not SETTINGS.changed():
+        return _Direct(cmd, params)
+    if steps.by_a_thread and own is None:
+        return _in_a_thread(steps, cmd, params) if steps.elsewhere else _started(cmd, params)
+
+    def take() -> None:
+        steps.take_in_child()
+        if own is not None:
+            own()
+
+    return _started(cmd, {**params, "preexec_fn": take})
 
 
 def _started(cmd: list[str], params: dict[str, Any]) -> Popen[Any]:

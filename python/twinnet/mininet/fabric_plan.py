@@ -16,9 +16,10 @@ from twinnet.ovsdb.qos_rows import Refused, policer
 if TYPE_CHECKING:
     from twinnet.mininet.link import Intf
 
-__all__ = ["Attached", "BarePort", "Line", "Plan", "SwitchPlan"]
+__all__ = ["PROTOCOLS", "Attached", "BarePort", "Line", "Plan", "SwitchPlan"]
 
-_PROTOCOLS = ("OpenFlow10", "OpenFlow13")
+PROTOCOLS = ("OpenFlow10", "OpenFlow13")
+"""The versions of OpenFlow that switches speak."""
 _USUAL_POLICING_BURST_KBIT = 8000
 _USUAL_MTU = 1500
 _LEAST_MTU, _MOST_MTU = 68, 65_521
@@ -301,7 +302,7 @@ class Plan:
                     "fail_mode": plan.fail_mode,
                     "controllers": plan.controllers,
                     "listen": plan.listen,
-                    "protocols": [one for one in plan.protocols if one in _PROTOCOLS] or list(_PROTOCOLS),
+                    "protocols": [one for one in plan.protocols if one in PROTOCOLS] or list(PROTOCOLS),
                     "flows": flows.get(plan.name, []),
                     "mirrors": plan.mirrors_there(),
                     "spanning_tree": bool(plan.spanning_tree),

@@ -45,6 +45,9 @@ _OFFERED_AT_ONCE = 64
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _COUNTED = re.compile(r"(duration|n_packets|n_bytes|idle_age|hard_age)=[^,\s]*,?\s*")
 _USUAL_QUEUE: dict[str, Any] = {"kind": "fifo", "limit_frames": 1000}
+_NO_VERSION = "no OpenFlow version in common"
+"""What the fabric says where a controller has ended the talk for this."""
+_TOLD: set[str] = set()
 _UNSHAPED: dict[str, Any] = {
     "rate_bps": None,
     "framing": "none",
@@ -207,13 +210,23 @@ class FabricProcess:
                     self._first.put(switch.name)
                 if switch.log is not None:
                     _note(switch.log, f"{text}: connected\n")
-                pending.result()
-                pause_s = 2 * _FIRST_PAUSE_S
+                ended = str(pending.result()["ended"])
+                if _NO_VERSION in ended:
+                    # Switches of one network speak the same, mostly: it is told once for a controller.
+                    self._tell_once(f"{switch.name}: {text}: {ended}")
+                else:
+                    pause_s = 2 * _FIRST_PAUSE_S
             except (LabError, OSError):
                 if attempt == 0 and pending is None:
                     self._first.put(None)
                 if self.lab.closed:
                     return
+
+    def _tell_once(self, said: str) -> None:
+        why = said.partition(": ")[2]
+        if why not in _TOLD:
+            _TOLD.add(why)
+            warn(f"*** {said}\n")
 
     def await_joined(self, patience_s: float) -> bool:
         """Wait until the switches whose controllers answered their first call have agreed on a version with these;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -244,15 +244,37 @@ class TCIntf(Intf):
         """Run a command of ``tc``: `cmd` has ``%s`` for the program and for the interface."""
         return self.cmd(cmd % (tc, self))
 
-    def bwCmds(self, bw: float | None = None, speedup: float = 0, **settings: Any) -> tuple[list[str], str]:
+    def bwCmds(
+        self,
+        bw: float | None = None,
+        speedup: float = 0,
+        use_hfsc: bool = False,
+        use_tbf: bool = False,
+        latency_ms: float | None = None,
+        enable_ecn: bool = False,
+        enable_red: bool = False,
+    ) -> tuple[list[str], str]:
         """Return the commands of ``tc`` for a rate, and where further ones go: for classes that change them."""
         at_switch = bw is not None and speedup > 0 and self.node.name[:1] == "s"
-        return rate_commands(speedup if at_switch else bw, **settings)
+        return rate_commands(speedup if at_switch else bw, use_hfsc, use_tbf, latency_ms, enable_ecn, enable_red)
 
     @staticmethod
-    def delayCmds(parent: str, **settings: Any) -> tuple[list[str], str]:
+    def delayCmds(
+        parent: str,
+        delay: str | float | None = None,
+        jitter: str | float | None = None,
+        loss: float | None = None,
+        max_queue_size: float | None = None,
+    ) -> tuple[list[str], str]:
         """Return the command of ``tc`` for delay and losses, and where further ones go: for classes that change it."""
-        return delay_commands(parent, **settings)
+        return delay_commands(parent, delay, jitter, loss, max_queue_size)
+
+    @staticmethod
+    def check(own: Mapping[str, Any]) -> None:
+        """Tell of settings that are none, or refuse them, before there is an interface that they would be left at."""
+        for name in ("delay", "jitter"):
+            FABRIC.advice.of_time(name, own.get(name))
+        FABRIC.advice.of_loss(_loss(own.get("loss")))
 
     def _by_commands(self, bw: float | None, delays: dict[str, Any], **settings: Any) -> None:
         """Configure the line as commands of ``tc`` say, once there is one."""
@@ -406,6 +428,9 @@ class Link:
         name2 = intfName2 or self.intfName(node2, each[1]["port"])
         self._tell_ignored(cls1 or intf, params)
         self._classes = (cls1 or intf, cls2 or intf)
+        for kind, own in zip(self._classes, each, strict=True):
+            if isinstance(kind, type) and issubclass(kind, TCIntf) and kind.config is TCIntf.config:
+                kind.check(own)
         if fast:
             for own in each:
                 own.setdefault("moveIntfFn", self._ignore)

@@ -15,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,11 @@ MACHINE_VARIABLE = "TWINNET_MININET_MACHINE"
 """The variable that says that a process is in such a machine."""
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""A terminal sends these to all processes of the script's group, and `kill` to one alone."""
+_ASKED_FOR = {number: signal.SIGRTMIN + place for place, number in enumerate(_OF_THE_TERMINAL, 1)}
+"""What tells the first process of a machine that the outermost one got such a signal."""
+_OF_ONE_KEY_S = 1.0
+_ARRIVES_WITHIN_S = 0.1
 _REAL_TIME_PRIORITY = 99
 _OPEN_FILES = 1 << 20
 _NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
@@ -137,8 +143,12 @@ def _attend(child: int, door: socket.socket) -> int:
         with suppress(ProcessLookupError):
             os.kill(child, number)
 
+    def ask(number: int, _frame: FrameType | None) -> None:
+        pass_on(_ASKED_FOR[signal.Signals(number)], None)
+
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
-    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _OF_THE_TERMINAL}
+    heard = [number for number in _OF_THE_TERMINAL if signal.getsignal(number) is not signal.SIG_IGN]
+    before |= {number: signal.signal(number, ask) for number in heard}
     ended = os.pidfd_open(child)
     groups, way = ControlGroups(os.getpid()), UserModeNat()
     try:
@@ -220,10 +230,30 @@ def _relay(to: int) -> None:
         with suppress(ProcessLookupError):
             os.kill(to, number)
 
-    for number in _PASSED_ON:
+    for number in (*_PASSED_ON, *_ASKED_FOR.values()):
         signal.signal(number, pass_on)
     for number in _OF_THE_TERMINAL:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _relay_what_came_alone(script: int) -> None:
+    """Pass on to `script` what was sent to the outermost process alone: what a terminal sends, it gets by itself."""
+    arrived: dict[int, float] = {}
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        arrived[number] = time.monotonic()
+
+    def hear(asked: int, _frame: FrameType | None) -> None:
+        number = next(one for one, told in _ASKED_FOR.items() if told == asked)
+        # What is sent to all does not reach all at the same moment.
+        time.sleep(_ARRIVES_WITHIN_S)
+        if number not in arrived or time.monotonic() - arrived[number] > _OF_ONE_KEY_S:
+            with suppress(ProcessLookupError):
+                os.kill(script, number)
+
+    for number, asked in _ASKED_FOR.items():
+        signal.signal(number, note)
+        signal.signal(asked, hear)
 
 
 def _be_first(command: Sequence[str], environment: dict[str, str], door: int, tell: int) -> NoReturn:
@@ -261,12 +291,13 @@ def _be_first(command: Sequence[str], environment: dict[str, str], door: int, te
     variables.setdefault("TWINNET_LOG", "error")
     script = os.fork()
     if script == 0:
-        for number in (*_PASSED_ON, *_OF_THE_TERMINAL):
+        for number in (*_PASSED_ON, *_OF_THE_TERMINAL, *_ASKED_FOR.values()):
             signal.signal(number, signal.SIG_DFL)
         os.set_inheritable(tell, False)
         os.execvpe(command[0], list(command), variables)
     os.close(tell)
     _relay(script)
+    _relay_what_came_alone(script)
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == script:

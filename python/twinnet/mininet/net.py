@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import random
 import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from subprocess import Popen
 from typing import Any, cast
@@ -197,7 +199,7 @@ class Mininet(Measuring):
                 info("\n")
                 return True
             waited = time.monotonic() - begin
-            if waited >= timeout:
+            if waited >= timeout or not any(_has_targets(switch) for switch in remaining):
                 break
             if not told and waited >= _QUIET_S:
                 told = True
@@ -206,7 +208,8 @@ class Mininet(Measuring):
                 warn(f"Waiting up to {timeout:g} seconds for {names} to connect; controllers: {where}\n")
             time.sleep(pause)
             pause = min(2 * pause, delay)
-        warn(f"Timed out after {int(time.monotonic() - begin)} seconds\n")
+        if waited >= timeout:
+            warn(f"Timed out after {int(waited)} seconds\n")
         for switch in remaining:
             warn(f"Warning: {switch.name} is not connected to a controller\n")
         return False
@@ -221,6 +224,7 @@ class Mininet(Measuring):
             self.nextCore = (self.nextCore + 1) % self.numCores
         self.nextIP += 1
         host = (cls or self.host)(name, **{**defaults, **params})
+        _tell_misspelt(host, params)
         self.hosts.append(host)
         self.nameToNode[name] = host
         return host
@@ -242,6 +246,7 @@ class Mininet(Measuring):
         """Add a switch of the class `cls` (default: the network's), and return it."""
         defaults = {"listenPort": self.listenPort, "inNamespace": self.inNamespace}
         switch = (cls or self.switch)(name, **{**defaults, **params})
+        _tell_misspelt(switch, params)
         if not self.inNamespace and self.listenPort:
             self.listenPort += 1
         self.switches.append(switch)
@@ -547,3 +552,24 @@ def __getattr__(name: str) -> Any:
     from twinnet.mininet.containernet import Containernet
 
     return Containernet
+
+
+def _has_targets(switch: Any) -> bool:
+    """Whether a controller may come to join; ``True`` for switches that are none of the fabric's."""
+    plan = FABRIC.switch(switch.name)
+    return plan is None or bool(plan.controllers)
+
+
+def _tell_misspelt(node: Any, params: Mapping[str, Any]) -> None:
+    known = _settings_of(cast("type[object]", type(node)))
+    if unknown := params.keys() - known:
+        FABRIC.advice.of_node(node.name, sorted(unknown), known)
+
+
+@cache
+def _settings_of(kind: type[object]) -> frozenset[str]:
+    """The settings that a class of nodes and those below it read by their names."""
+    makers = [getattr(one, name) for one in kind.__mro__ for name in ("__init__", "config") if name in vars(one)]
+    named = (parameter for maker in makers for parameter in inspect.signature(maker).parameters.values())
+    read = {parameter.name for parameter in named if parameter.kind is not parameter.VAR_KEYWORD}
+    return frozenset(read - {"self", "args", "kwargs"} | {"privateDirs", "waitExited", "name", "cls"})

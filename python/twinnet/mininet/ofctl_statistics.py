@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from twinnet.control.framing import ECHO_REQUEST
 from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration, number
@@ -48,33 +49,34 @@ def _tables(call: Call) -> str:
 
 
 def _tables_of_13(told: bytes) -> str:
-    """Tables with the same numbers as those before them are told together."""
-    blocks: list[str] = []
-    for counts, rows in itertools.groupby(struct.iter_unpack("!B3xIQQ", told), key=lambda row: row[1:]):
-        first, *others = (row[0] for row in rows)
-        blocks.append(f"  table {first}:\n    active={counts[0]}, lookup={counts[1]}, matched={counts[2]}\n")
-        if others:
-            names = f"tables {others[0]}...{others[-1]}" if len(others) > 1 else f"table {others[0]}"
-            blocks.append(f"  {names}: ditto\n")
-    return "\n".join(blocks)
+    return "\n".join(_blocks(struct.iter_unpack("!B3xIQQ", told), lambda counts, _: _counts(counts)))
 
 
 def _tables_of_10(told: bytes) -> str:
-    """Tables have names there, so each is told."""
-    said, before = "", None
-    for row in struct.iter_unpack("!B3x32sIIIQQ", told):
-        table, name, _, most, *counts = row
-        said += f'  table {table} ("{name.partition(bytes(1))[0].decode(errors="replace")}"):'
-        if row[2:] == before:
-            said += " ditto\n"
-            continue
-        said += f"\n    active={counts[0]}, lookup={counts[1]}, matched={counts[2]}\n"
-        if before is None:
-            said += f"    max_entries={most}\n    matching:\n      exact match or wildcard: {_MATCHES_OF_10}\n\n"
-        else:
-            said += "    (same features)\n\n"
-        before = row[2:]
-    return said
+    def described(row: tuple[Any, ...], first: bool) -> str:
+        most, *counts = row
+        features = f"max_entries={most}\n    matching:\n      exact match or wildcard: {_MATCHES_OF_10}"
+        return f"{_counts(counts)}    {features if first else '(same features)'}\n"
+
+    rows = ((table, *told) for table, _, _, *told in struct.iter_unpack("!B3x32sIIIQQ", told))
+    return "\n".join(_blocks(rows, described))
+
+
+def _counts(counts: Sequence[int]) -> str:
+    return f"    active={counts[0]}, lookup={counts[1]}, matched={counts[2]}\n"
+
+
+def _blocks(rows: Iterable[tuple[Any, ...]], described: Callable[[tuple[Any, ...], bool], str]) -> list[str]:
+    """The texts of tables, `rows` of a number and what is told of it; those with the same as the one before them are
+    told together."""
+    blocks: list[str] = []
+    for told, group in itertools.groupby(rows, key=lambda row: row[1:]):
+        first, *others = (row[0] for row in group)
+        blocks.append(f"  table {first}:\n{described(told, not blocks)}")
+        if others:
+            names = f"tables {others[0]}...{others[-1]}" if len(others) > 1 else f"table {others[0]}"
+            blocks.append(f"  {names}: ditto\n")
+    return blocks
 
 
 def _queues(call: Call) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
 from twinnet.mininet.column_checks import boolean, check_columns, column_type, table_named
 from twinnet.mininet.fabric import Fabric
-from twinnet.mininet.fabric_plan import SwitchPlan
+from twinnet.mininet.fabric_plan import PROTOCOLS, SwitchPlan
 from twinnet.mininet.listed_rows import Form, full_row, listed
 from twinnet.mininet.switch_columns import (
     POLICING_COLUMNS,
@@ -139,6 +139,7 @@ class SwitchDatabase:
         try:
             with self.fabric.transaction():
                 yield
+                self._check_references(held["rows"])
                 if dry:
                     raise _Undone
         except BaseException as ended:
@@ -146,6 +147,15 @@ class SwitchDatabase:
                 setattr(self, name, value)
             if not isinstance(ended, _Undone):
                 raise
+
+    def _check_references(self, before: Mapping[str, Mapping[str, str]]) -> None:
+        """Refuse to destroy rows that are referred to, as the database server does when a transaction ends."""
+        for gone in before.keys() - self.rows.keys():
+            held = [*self.port_qos.values(), *(value for row in self.rows.values() for value in row.values())]
+            if number := sum(gone in value for value in held):
+                table = TABLES[before[gone]["table"]]
+                said = f"cannot delete {table} row {gone} because of {number} remaining reference(s)"
+                raise Refused(f'transaction error: {{"details":"{said}","error":"referential integrity violation"}}')
 
     def _one(self, command: list[str]) -> str:
         options = [word for word in command if word.startswith("--")]
@@ -367,6 +377,9 @@ class SwitchDatabase:
         for column, value in columns_of(settings).items():
             if column == "protocols":
                 plan.protocols = [one for one in re.split(r"[,\s\[\]]+", value) if one]
+                if plan.protocols and not set(plan.protocols) & set(PROTOCOLS):
+                    spoken = " and ".join(PROTOCOLS)
+                    self.notes.append(f"{plan.name} cannot speak {', '.join(plan.protocols)}, and speaks {spoken}")
             elif column == "fail_mode":
                 plan.fail_mode = value
             elif column == "other_config:datapath-id":

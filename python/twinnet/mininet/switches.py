@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinnet.mininet.base_node import Node
 from twinnet.mininet.fabric import FABRIC
-from twinnet.mininet.fabric_plan import BarePort, SwitchPlan
+from twinnet.mininet.fabric_plan import PROTOCOLS, BarePort, SwitchPlan
 from twinnet.mininet.link import Intf
 from twinnet.mininet.log import debug, error
 from twinnet.mininet.program_logs import end_log, new_log
@@ -43,7 +43,7 @@ class Switch(Node):
     dpidLen: int = 16
     is_switch: bool = True
     failMode: str = "secure"
-    protocols: str | None = None
+    protocols: str | Sequence[str] | None = None
 
     def __init__(
         self, name: str, dpid: str | None = None, opts: str = "", listenPort: int | None = None, **params: Any
@@ -108,7 +108,7 @@ class Switch(Node):
         self,
         controllers: Sequence[Controller],
         fail_mode: str,
-        protocols: str | None = None,
+        protocols: str | Sequence[str] | None = None,
         in_turn: bool = False,
         log: Path | None = None,
         spanning_tree: Sequence[str] = (),
@@ -122,7 +122,7 @@ class Switch(Node):
                 process=self.pid if self.inNamespace else None,
                 fail_mode=fail_mode,
                 controllers=[f"{one.protocol}:{one.IP()}:{one.port}" for one in controllers],
-                protocols=re.split(r"[,\s]+", protocols) if protocols else [],
+                protocols=_versions(self.name, protocols),
                 listen=f"ptcp:{self.listenPort}" if self.listenPort else None,
                 in_turn=in_turn,
                 log=log,
@@ -180,7 +180,7 @@ class OVSSwitch(Switch):
         failMode: str = "secure",
         datapath: str = "kernel",
         inband: bool = False,
-        protocols: str | None = None,
+        protocols: str | Sequence[str] | None = None,
         reconnectms: int | None = 1000,
         stp: bool = False,
         batch: bool = False,
@@ -313,6 +313,15 @@ class IVSSwitch(Switch):
         """End `switches` together, and return them."""
         _end_together(switches)
         return switches
+
+
+def _versions(name: str, protocols: str | Sequence[str] | None) -> list[str]:
+    """The versions of `protocols`, words in a text or a list of them; tells where a switch speaks none of them."""
+    given = re.findall(r"[\w.]+", protocols if isinstance(protocols, str) else " ".join(protocols or ()))
+    if given and not set(given) & set(PROTOCOLS):
+        said = f"{name}: protocols={protocols!r}, and no switch here speaks these: it speaks {' and '.join(PROTOCOLS)}"
+        FABRIC.advice.tell(f"protocols {given}", said, "write protocols='OpenFlow13', and an application of that")
+    return given
 
 
 def _end_together(switches: Sequence[Switch]) -> None:

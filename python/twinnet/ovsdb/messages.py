@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from twinnet.ovsdb.values import BadValue
 
@@ -38,7 +39,7 @@ class Messages:
         while (end := self._end()) is not None:
             text, self._held, self._seen = bytes(self._held[:end]), self._held[end:], 0
             try:
-                message = json.loads(text)
+                message = json.loads(text, parse_constant=_refuse, parse_float=_finite)
             except (ValueError, RecursionError):
                 raise BadValue("not JSON") from None
             if not isinstance(message, dict):
@@ -71,3 +72,16 @@ class Messages:
                 raise BadValue("not a message")
         self._seen = len(self._held)
         return None
+
+
+def _finite(text: str) -> float:
+    """The number that `text` writes; raises `ValueError` where none can be written back."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _refuse(text: str) -> NoReturn:
+    """Raise `ValueError`: JSON has no ``NaN`` and ``Infinity``, which Python reads."""
+    raise ValueError(text)

@@ -57,7 +57,8 @@ impl Context<'_> {
         (0..TABLES)
             .map(|table_id| TableFeatures {
                 table_id,
-                name: Text::new(&format!("table{table_id}")).unwrap_or_default(),
+                // As of Open vSwitch: its tables have numbers alone, and tools print those.
+                name: Text::default(),
                 metadata_match: u64::MAX,
                 metadata_write: u64::MAX,
                 config: 0,

@@ -122,7 +122,7 @@ impl Context<'_> {
                 let (active_count, lookup_count, matched_count) = self.table_counts(table);
                 TableStats {
                     table_id: table,
-                    name: Text::new(&format!("table{table}")).unwrap_or_default(),
+                    name: Text::default(),
                     wildcards: Wildcards::ALL,
                     max_entries: TABLE_FLOWS,
                     active_count,
