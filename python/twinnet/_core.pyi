@@ -86,6 +86,10 @@ def keep_kernel_files(proc: bool) -> None:
     caller's own, read-only, where the caller could write it: all but what its network namespace has. Raises
     `OSError`."""
 
+def show_control_groups(there: int) -> None:
+    """Mount the tree of control groups at the descriptor `there` at ``/sys/fs/cgroup``, in a mount namespace of the
+    caller's own whose ``/sys`` is fresh, for reading alone. Raises `OSError`; Linux before 5.12 has no such call."""
+
 def start_apart(
     files: Sequence[str],
     arguments: Sequence[str],

@@ -181,3 +181,34 @@ def test_tc_changes_lines_while_they_run_and_leaves_others_to_the_kernel(tmp_pat
         """,
     )
     assert done.stdout.splitlines() == ["True 2", "True True True"], done.stdout + done.stderr
+
+
+@machine
+def test_the_disciplines_of_all_interfaces_have_those_of_lines_among_the_kernels(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        from mininet.link import TCLink
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.util import quietRun
+        net = Mininet(controller=None, link=TCLink, switch=OVSBridge)
+        ends = net.addHost("h1"), net.addSwitch("s1")
+        net.addLink(*ends, bw=10, delay="5ms")
+        net.start()
+        for line in "tc qdisc show", "tc -s qdisc", "tc qdisc ls":
+            for said in ends[0].cmd(line), quietRun(line):
+                print([word for word in said.splitlines() if word.startswith("qdisc") and " dev lo " not in word])
+        all_of_them, one = (ends[0].cmd(f"tc -s qdisc show {dev}") for dev in ("", "dev h1-eth0"))
+        print(one in all_of_them.replace(" dev h1-eth0", ""))
+        print(quietRun("ovs-vsctl get interface s1-eth1 admin_state link_state mac_in_use").split())
+        print(quietRun("cat /sys/class/net/s1-eth1/address").strip())
+        net.stop()
+        """,
+    )
+    lines = done.stdout.splitlines()
+    for name, rows in zip(["h1-eth0", "s1-eth1"] * 3, lines, strict=False):
+        assert f"qdisc htb 5: dev {name} root" in rows and f"qdisc netem 10: dev {name} parent 5:1" in rows, lines
+        assert "noqueue" not in rows
+    address = lines[8]
+    assert lines[6:8] == ["True", str(["up", "up", f'"{address}"'])]

@@ -388,6 +388,39 @@ def test_the_script_has_a_machine_of_its_own_with_the_callers_files(tmp_path: Pa
     assert (tmp_path / "written").read_text().strip() == "by a host"
 
 
+def test_a_script_sees_the_control_groups_and_changes_none_and_its_verdict_knows_of_quotas(tmp_path: Path) -> None:
+    groups = Path("/sys/fs/cgroup")
+    done = run_script(
+        tmp_path,
+        """
+        import errno, os
+        from mininet.net import Mininet
+        from mininet.node import OVSBridge
+        from mininet.topo import SingleSwitchTopo
+        print(sorted(os.listdir("/sys/fs/cgroup")))
+        refusals = set()
+        for folder, folders, files in os.walk("/sys/fs/cgroup"):
+            for name in "made", *files:
+                try:
+                    os.mkdir(f"{folder}/{name}") if name == "made" else open(f"{folder}/{name}", "w")
+                    refusals.add(f"{folder}/{name} was changed")
+                except OSError as refused:
+                    refusals.add(errno.errorcode[refused.errno])
+        print(sorted(refusals - {"EACCES"}))
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge, controller=None)
+        net.start()
+        net.pingAll()
+        net.stop()
+        """,
+    )
+    there, refusals = done.stdout.splitlines()[:2]
+    assert there == str(sorted(entry.name for entry in groups.iterdir())), done.stderr
+    assert refusals in ("['EROFS']", "[]")
+    assert "fidelity" in done.stderr
+    if any(place.exists() for place in (groups / "cpu.stat", groups / "cpu" / "cpu.stat")):
+        assert "cpu.stat" not in done.stderr
+
+
 def test_nothing_is_left_of_a_script_that_is_killed_or_stops_nothing(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}"
     script = tmp_path / "script.py"

@@ -1,7 +1,7 @@
 //! Lab processes: starting one, being one, finding them.
 
 use std::ffi::{CString, OsString};
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -111,6 +111,13 @@ pub fn keep_kernel_files(proc: bool) -> PyResult<()> {
         kernel_files::keep_sys()?;
     }
     Ok(())
+}
+
+/// Mounts the tree of control groups at the descriptor `there` in a fresh `/sys`, for reading alone.
+#[pyfunction]
+pub fn show_control_groups(there: i32) -> PyResult<()> {
+    // SAFETY: the caller has it open; a number that is not is refused by the kernel.
+    Ok(kernel_files::show_control_groups(unsafe { BorrowedFd::borrow_raw(there) })?)
 }
 
 /// Starts a program in a network and a mount namespace of its own; gives its number. See `Program`.

@@ -40,8 +40,8 @@ mod _core {
     #[pymodule_export]
     use super::lab::{
         claim_lab, doctor, enter_image, error_names, guest_main, keep_kernel_files, kernel_has_open_vswitch, lab_main,
-        lab_protocol, list_labs, open_interface, open_lab, promote_lab, spawn_lab, start_apart, strangers_at_labs,
-        LabHandle,
+        lab_protocol, list_labs, open_interface, open_lab, promote_lab, show_control_groups, spawn_lab, start_apart,
+        strangers_at_labs, LabHandle,
     };
     #[pymodule_export]
     use super::openflow::OpenFlow13;

@@ -7,6 +7,7 @@ changes it. Interfaces that are no ends of lines are left to the kernel's ``tc``
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,16 @@ class LineControl:
             set_filter(tree, action, rest)
         self._set(intf, tree)
         return ""
+
+    @staticmethod
+    def shows_all(arguments: Sequence[str]) -> bool:
+        """Whether a command line asks for the disciplines of all interfaces."""
+        words = [word for word in arguments if not word.startswith("-")]
+        return (
+            bool(words)
+            and matching(words[0], _OBJECTS) == "qdisc"
+            and (len(words) == 1 or (len(words) == 2 and matching(words[1], _ACTIONS) in _SHOW))
+        )
 
     def _set(self, intf: Intf, tree: Tree) -> None:
         """Have the line do what `tree` means; what the fabric refuses changes nothing."""

@@ -256,14 +256,28 @@ def _relay_what_came_alone(script: int) -> None:
         signal.signal(asked, hear)
 
 
+def _opened(folder: str) -> int | None:
+    """A descriptor of `folder`, which may be covered afterwards; ``None`` where it cannot be had."""
+    try:
+        return os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
 def _be_first(command: Sequence[str], environment: dict[str, str], door: int, tell: int) -> NoReturn:
     """Furnish the machine, start the command in it, and end as it does."""
     mount("none", "/", "", MS_PRIVATE | MS_REC)
+    control_groups = _opened("/sys/fs/cgroup")
     try:
         mount("proc", "/proc", "proc", 0)
         mount("sysfs", "/sys", "sysfs", 0)
     except OSError as refused:
         raise LabError(f"mounting /proc and /sys of the machine: {refused.strerror}", _PROC, "ProcNotMounted") from None
+    if control_groups is not None:
+        # Without them the verdict cannot know what a quota takes, and says so.
+        with suppress(OSError):
+            _core.show_control_groups(control_groups)
+        os.close(control_groups)
     programs.install()
     # The fabric's namespaces may mount these anew only where one is whole.
     for kind in ("proc", "sysfs"):

@@ -585,6 +585,11 @@ class SwitchDatabase:
         row |= dict(zip(POLICING_COLUMNS, plan.policing.get(name, (0, 0)), strict=True))
         port = plan.ports[number]
         row |= {"type": port.kind, "options": port.options} if isinstance(port, VirtualPort) else {"type": '""'}
+        if not isinstance(port, VirtualPort):
+            state = "down" if self.fabric.is_down(port) else "up"
+            row |= {"admin_state": state, "link_state": state}
+        if address := getattr(port, "mac", None):
+            row["mac_in_use"] = f'"{address}"'
         held = plan.vlans.get(name, {})
         row |= {"tag": held.get("tag", "[]"), "trunks": f"[{', '.join(members(held.get('trunks', '')))}]"}
         return {**row, "vlan_mode": held.get("vlan_mode", "[]"), "statistics": self._statistics(plan, number)}

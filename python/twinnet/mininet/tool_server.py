@@ -7,19 +7,25 @@ The programs in the machine send their arguments by a socket; clients of OVSDB f
 from __future__ import annotations
 
 import os
+import re
 import select
+import socket
+import struct
 import threading
 import time
 import traceback
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from subprocess import PIPE
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import TwinnetError
 from twinnet.mininet.datapath_tools import DATAPATH_TOOLS, DatapathTools
+from twinnet.mininet.execution import start_process
 from twinnet.mininet.fabric import FABRIC
 from twinnet.mininet.line_control import LineControl, LineRefused, NoLine
 from twinnet.mininet.log import debug, error
+from twinnet.mininet.programs import FOLDER
 from twinnet.mininet.refused_commands import REFUSED_COMMANDS
 from twinnet.mininet.switch_database import SwitchDatabase
 from twinnet.mininet.tool_clients import AT_TERMINAL, asked_words, reply_bytes
@@ -86,16 +92,45 @@ class _Database:
         return reply
 
 
-def _line_reply(lines: LineControl, asked: list[str]) -> dict[str, Any]:
-    """What ``tc`` is to print; the status -1 has the kernel's ``tc`` do it."""
+def _line_reply(lines: LineControl, asked: list[str], caller: int) -> dict[str, Any]:
+    """What ``tc`` of the process `caller` is to print; the status -1 has the kernel's ``tc`` do it."""
     try:
         return {"out": lines.run(asked), "err": "", "status": 0}
     except NoLine:
-        return {"out": "", "err": "", "status": -1}
+        return _all_reply(lines, asked, caller) if lines.shows_all(asked) else {"out": "", "err": "", "status": -1}
     except LineRefused as refused:
         return {"out": "", "err": f"{refused}\n", "status": refused.status}
     except (TwinnetError, IndexError, ValueError) as refused:
         return {"out": "", "err": f"{refused}\n", "status": 2}
+
+
+def _all_reply(lines: LineControl, asked: list[str], caller: int) -> dict[str, Any]:
+    """What ``tc qdisc show`` prints of all interfaces where `caller` is: the kernel's words, and ours of our lines."""
+    program = next(
+        (
+            place
+            for folder in os.get_exec_path()
+            if folder != str(FOLDER) and os.access(place := f"{folder}/tc", os.X_OK)
+        ),
+        None,
+    )
+    if program is None:
+        return {"out": "", "err": "", "status": -1}
+    command = ["mnexec", "-a", str(caller), program, *asked]
+    out, err = start_process(command, stdout=PIPE, stderr=PIPE, text=True).communicate()
+    blocks = re.split(r"^(?=qdisc )", out, flags=re.MULTILINE)
+    said, before = "", None
+    for block in blocks:
+        found = re.search(r" dev (\S+)", block.partition("\n")[0])
+        name = found[1] if found else None
+        try:
+            # A discipline has a block, and ours of an interface come together. Asked for one, `tc` leaves its name out.
+            ours = lines.run([*asked, "dev", name]) if name is not None and name != before else ""
+            said += re.sub(r"^(qdisc \S+ \S+) ", rf"\1 dev {name} ", ours, flags=re.MULTILINE)
+        except (NoLine, LineRefused):
+            said, name = said + block, None
+        before = name
+    return {"out": said, "err": err, "status": 0 if not err else 1}
 
 
 def _datapath_reply(tools: DatapathTools, program: str, asked: list[str]) -> dict[str, Any]:
@@ -103,6 +138,12 @@ def _datapath_reply(tools: DatapathTools, program: str, asked: list[str]) -> dic
         return {"out": tools.run(program, asked), "err": "", "status": 0}
     except (Refused, TwinnetError) as refused:
         return {"out": "", "err": f"{program}: {refused}\n", "status": 1}
+
+
+def _pid_at(sock: socket.socket) -> int:
+    """The process at the other end (unix(7), ``SO_PEERCRED``)."""
+    pid, _, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid)
 
 
 def _fault_reply(program: str, fault: Exception) -> dict[str, Any]:
@@ -123,9 +164,9 @@ def serve() -> None:
     listener = bound(Path(folder) / f"{os.getpid()}.vsctl")
     listener.listen(64)
 
-    def reply_of(program: str, asked: list[str]) -> dict[str, Any]:
+    def reply_of(program: str, asked: list[str], caller: int) -> dict[str, Any]:
         if program == "tc":
-            return _line_reply(lines, asked)
+            return _line_reply(lines, asked, caller)
         if program in DATAPATH_TOOLS:
             return _datapath_reply(tools, program, asked)
         return database.reply(asked)
@@ -143,7 +184,7 @@ def serve() -> None:
             with suppress(OSError, ValueError), sock, sock.makefile("rwb") as stream:
                 program, *asked = asked_words(stream.read(_REQUEST_BYTES))
                 try:
-                    reply = reply_of(program, asked)
+                    reply = reply_of(program, asked, _pid_at(sock))
                 except Exception as fault:
                     reply = _fault_reply(program, fault)
                 if reply["status"] > 0:

@@ -64,10 +64,14 @@ pub(super) fn described(dpid: u64) -> Description {
     }
 }
 
+/// The speed of a port: 0 where nothing is known of it, and that of a virtual Ethernet interface, as Open vSwitch tells
+/// it, where it leads to a line without a rate.
 fn kbps(facts: Option<&PortFacts>) -> u32 {
-    let rate = facts.and_then(|facts| facts.rate_bps).unwrap_or(0);
-    u32::try_from(rate / 1000).unwrap_or(u32::MAX)
+    let Some(facts) = facts else { return 0 };
+    facts.rate_bps.map_or(UNLIMITED_KBPS, |rate| u32::try_from(rate / 1000).unwrap_or(u32::MAX))
 }
+
+const UNLIMITED_KBPS: u32 = 10_000_000;
 
 fn name<const N: usize>(port: &Port) -> Text<N> {
     let end = port.name.char_indices().map(|(at, one)| at + one.len_utf8()).take_while(|end| *end < N).last();
