@@ -253,7 +253,7 @@ def test_scripts_add_flows_where_open_vswitch_is_not_installed(tmp_path: Path, m
     assert sum("actions=output:" in line for line in lines) == 2
     assert any(line.startswith("1 ovs-ofctl: ") and "in_port" in line for line in lines), done.stdout
     configurations = [line.split()[1] for line in lines if "config:" in line]
-    assert configurations == ["0", "NO_FLOOD"], done.stdout
+    assert configurations == ["0", "NO_FLOOD", "0"], done.stdout
 
 
 @machine

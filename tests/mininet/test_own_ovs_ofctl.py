@@ -131,6 +131,7 @@ show s1
 dump-ports s1
 -O OpenFlow13 dump-ports s1 1
 --names dump-ports s1
+dump-ports-desc s1
 -O OpenFlow13 dump-ports-desc s1
 add-flow s1 in_port=1,actions=drop
 dump-tables s1

@@ -55,7 +55,7 @@ def test_two_scripts_with_the_same_names_run_at_once(tmp_path: Path) -> None:
             one.communicate()
     assert said == [
         ["ready", "ready"],
-        ["2 0.0 ['s1-eth1', 's1-eth2'] 2", "3 0.0 ['s1-eth1', 's1-eth2', 's1-eth3'] 3"],
+        ["2 0.0 ['s1', 's1-eth1', 's1-eth2'] 2", "3 0.0 ['s1', 's1-eth1', 's1-eth2', 's1-eth3'] 3"],
     ]
 
 

@@ -1,6 +1,6 @@
 //! From the description of a network to a fabric that stands ready.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -154,7 +154,23 @@ fn assemble_with(spec: NetworkSpec, bodies: Bodies, keeps: impl Fn(usize) -> boo
         assembly.names.links.push((a, b));
         assembly.names.link_ends.push((link.a.node.clone(), link.b.node.clone()));
     }
+    take_unlinked_down(&mut assembly, &spec);
     Ok(RunningNetwork { fabric: assembly.fabric, names: assembly.names, spec })
+}
+
+/// Takes the ports of switches down that no link ends at.
+fn take_unlinked_down(assembly: &mut Assembly, spec: &NetworkSpec) {
+    let linked: HashSet<(&str, usize)> =
+        spec.links.iter().flat_map(|link| [&link.a, &link.b]).map(|end| (end.node.as_str(), end.port)).collect();
+    for node in &spec.nodes {
+        let NodeSpec::Switch(switch) = node else { continue };
+        for port in (0..switch.ports.len()).filter(|place| !linked.contains(&(node.name(), *place))) {
+            let number = switch.ports[port].number;
+            if let Some(at) = assembly.names.nodes.get(node.name()) {
+                assembly.fabric.with_switch(*at, |switch, _| switch.set_port_up(number, false));
+            }
+        }
+    }
 }
 
 /// For each port of each node the MTU of its link; 1500 where there is none.
@@ -282,7 +298,7 @@ fn add_switch(
     assembly.names.nodes.insert(described.name.clone(), node);
     let mut ports = Vec::with_capacity(described.ports.len());
     for port in &described.ports {
-        let mac = switch_port_mac(described.dpid, port.number);
+        let mac = described.port_mac(port).0;
         ports.push(assembly.add_port(node, &port.name, port.number, mac));
         queues.push(checked_queue(port.queue.as_ref(), &port.name)?);
     }

@@ -10,7 +10,7 @@ use twinnet_queue::QueueConfig;
 
 use super::assemble::{checked_queue, switch_port_mac, RunningNetwork};
 use super::error::{ErrorName, LabError};
-use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchSpec};
+use super::network::{check_interface_name, invalid, NetworkSpec, NodeSpec, SwitchPortSpec, SwitchSpec};
 
 /// An existing interface of the machine: what it receives enters the network, and what the network sends to it
 /// leaves the machine.
@@ -82,12 +82,7 @@ pub(super) fn interface_ports(interface: &InterfaceSpec) -> Result<Vec<OutsidePo
 pub(super) fn switch_ports(switch: &SwitchSpec) -> Result<Vec<OutsidePort>, LabError> {
     let ports = switch.ports.iter().map(|port| {
         let queue = switch.fabric_queue(port.queue.as_ref(), &port.name)?;
-        Ok(OutsidePort {
-            name: port.name.clone(),
-            number: port.number,
-            mac: switch_port_mac(switch.dpid, port.number),
-            queue,
-        })
+        Ok(OutsidePort { name: port.name.clone(), number: port.number, mac: switch.port_mac(port).0, queue })
     });
     ports.collect()
 }
@@ -107,10 +102,10 @@ impl InterfaceSpec {
 }
 
 impl SwitchSpec {
-    /// The hardware address of its port `number`.
+    /// The hardware address of its port `port`.
     #[must_use]
-    pub fn port_mac(&self, number: u32) -> MacAddress {
-        MacAddress(switch_port_mac(self.dpid, number))
+    pub fn port_mac(&self, port: &SwitchPortSpec) -> MacAddress {
+        port.mac.unwrap_or_else(|| MacAddress(switch_port_mac(self.dpid, port.number)))
     }
 
     /// The queue that the fabric has at the port `name` of a switch that is Open vSwitch. An HTB before the

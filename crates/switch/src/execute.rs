@@ -8,6 +8,7 @@ use super::mac_table::{MacTable, Station};
 use super::membership::Routers;
 use super::mirror::Mirrors;
 use super::port::{Port, Ports, NO_FORWARD, NO_RECEIVE};
+use super::value::PORT_LOCAL;
 use super::vlans::Vlans;
 use super::Output;
 
@@ -173,6 +174,7 @@ impl Datapath {
     #[inline]
     pub(super) fn refusal_of(&self, port: u32) -> Option<SwitchDrop> {
         match self.ports.get(port) {
+            None if port == PORT_LOCAL => Some(SwitchDrop::Local),
             None => Some(SwitchDrop::NoPort),
             Some(port) if !port.is_live() => Some(SwitchDrop::PortDown),
             Some(port) if port.config & NO_FORWARD != 0 => Some(SwitchDrop::PortConfig),

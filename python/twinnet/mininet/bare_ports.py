@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from twinnet.mininet.link import Link
     from twinnet.network.tunnels import Tunnel
 
-__all__ = ["VIRTUAL_KINDS", "BarePort", "VirtualPort", "virtual_columns"]
+__all__ = ["LOCAL_PORT", "VIRTUAL_KINDS", "BarePort", "OwnPort", "VirtualPort", "virtual_columns"]
+
+LOCAL_PORT = 0xFFFF_FFFE
+"""The number of a switch's own port (``OFPP_LOCAL``)."""
 
 VIRTUAL_KINDS: Mapping[str, tuple[str, ...]] = {
     "patch": ("peer",),
@@ -40,6 +43,25 @@ class BarePort:
     name: str
     link: Link | None = None
     node: Node | None = None
+
+
+@dataclass(eq=False)
+class OwnPort(BarePort):
+    """The port of a switch that leads to the machine itself: its interface has the switch's name, as in Open vSwitch.
+
+    Parameters
+    ----------
+    inner
+        The name of the other end of the pair, which the fabric holds.
+    process
+        A process in whose network namespace that end is.
+    joined
+        Whether the interface was taken up; until then it is a port without a link.
+    """
+
+    inner: str = ""
+    process: int = 0
+    joined: bool = False
 
 
 @dataclass(eq=False)

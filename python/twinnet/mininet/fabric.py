@@ -11,15 +11,17 @@ import contextlib
 import os
 import socket
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinnet.errors import TwinnetError
 from twinnet.mininet import rtnetlink
 from twinnet.mininet.advice import Advice
-from twinnet.mininet.bare_ports import BarePort, VirtualPort
+from twinnet.mininet.bare_ports import BarePort, OwnPort, VirtualPort
 from twinnet.mininet.fabric_plan import Line, Plan, SwitchPlan
 from twinnet.mininet.fabric_process import FabricProcess
 from twinnet.mininet.interface_watch import InterfaceState, InterfaceWatch
@@ -41,6 +43,11 @@ _SOON_S = 0.05
 """A change that no command waits for takes effect after so long, so that several are made together."""
 _LONGEST_MTU = 65_535
 """Of the inner ends of wires: their lines go by the MTUs of the hosts' interfaces."""
+_NO_IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+"""The kernel would speak at the inner ends by itself."""
+_MAC_TEXT = len("00:00:00:00:00:00")
+_OWN_ADDRESSES = "0200"
+"""The hardware addresses of switches' own interfaces begin so, and go on by the name: the same each time."""
 _JOINING_S = 5.0
 """Switches whose controllers answer have so long to agree with them, once: a controller may stay silent."""
 
@@ -99,6 +106,8 @@ class Fabric:
         self._hidden: int | None = None
         self._watch = InterfaceWatch(self._hear)
         self._seen: dict[str, InterfaceState] = {}
+        self._own: dict[str, OwnPort] = {}
+        self._standing: dict[str, str] = {}
         self.records: list[FidelityRecord] = []
         self.shown: Counter[str] = Counter()
         self.line_counts: dict[tuple[str, str], Counter[str]] = {}
@@ -113,7 +122,32 @@ class Fabric:
         """Have a switch forward."""
         with self._lock:
             self._state.switches[plan.name] = plan
+            if plan.with_own and os.getpid() == self._owner:
+                plan.own = self._own_port(plan.name)
         self.topology_changed()
+
+    def _own_port(self, name: str) -> OwnPort | None:
+        """The own port of the switch `name`, with an interface of that name; none where another one has it."""
+        if name in self._own:
+            return self._own[name]
+        self._wires_made += 1
+        port = OwnPort(name, inner=f"own{self._wires_made}", process=self._hidden_namespace())
+        address = f"{_OWN_ADDRESSES}{zlib.crc32(name.encode()):08x}"
+        try:
+            rtnetlink.create_pair(port.inner, name, None, address, port.process, None, mtu1=_LONGEST_MTU, up1=True)
+        except OSError as refused:
+            debug(f"*** {name} has no interface of its own: {refused.strerror}\n")
+            return None
+        self._own[name] = port
+        return port
+
+    def _delete_own(self) -> None:
+        """Delete the interfaces of switches that are gone."""
+        gone = [name for name in self._own if name not in self._state.switches]
+        for name in gone:
+            del self._own[name]
+        with contextlib.suppress(OSError):
+            rtnetlink.delete_together(gone)
 
     def stop_switch(self, name: str) -> None:
         """Have a switch no longer forward."""
@@ -215,11 +249,9 @@ class Fabric:
             inner.append(f"wire{self._wires_made}")
             process = node.pid if node.inNamespace else None
             try:
-                rtnetlink.create_pair(name, inner[-1], address, None, process, hidden, mtu2=_LONGEST_MTU)
+                rtnetlink.create_pair(inner[-1], name, None, address, hidden, process, mtu1=_LONGEST_MTU, up1=True)
             except OSError as refused:
                 raise Exception(f"Error creating interface {name}: {refused.strerror} ") from None
-            with in_network_of(hidden):
-                rtnetlink.take_up(inner[-1])
         with self._lock:
             self._state.wires.append(Wire(link, (inner[0], inner[1])))
 
@@ -232,20 +264,27 @@ class Fabric:
             # It is in its namespace when it has become its program.
             while os.readlink(f"/proc/{self._hidden}/exe") == os.readlink("/proc/self/exe"):  # noqa: PTH115
                 os.sched_yield()
+            with in_network_of(self._hidden), contextlib.suppress(OSError):
+                _NO_IPV6.write_text("1")
         return self._hidden
 
-    def leave(self, switches: Iterable[str], links: Sequence[Link]) -> None:
-        """Take switches and links out, and have that take effect."""
+    def leave(self, switches: Iterable[str], links: Sequence[Link]) -> list[str]:
+        """Take switches and links out, and have that take effect; return the names of the switches' own interfaces,
+        which nobody needs any more."""
         gone = {id(link) for link in links}
         with self._lock:
+            own: list[str] = []
             for name in switches:
                 self._changed |= self._state.switches.pop(name, None) is not None
+                if self._own.pop(name, None) is not None:
+                    own.append(name)
             kept = [wire for wire in self._state.wires if id(wire.link) not in gone]
             self._changed |= len(kept) < len(self._state.wires)
             self._state.wires = kept
             ends = {id(intf) for link in links for intf in link.ends()}
             self._state.interfaces = [intf for intf in self._state.interfaces if id(intf) not in ends]
         self.settle()
+        return own
 
     def link_added(self, link: Link) -> None:
         """A link was made: what it joins may be part of the fabric."""
@@ -300,8 +339,16 @@ class Fabric:
             for name, state in self._seen.items():
                 if name in before and before[name].up != state.up:
                     self.taken(self.interface(name), state.up)
+            self._join_own()
             if self._process is not None and not self._changed:
                 self._process.follow_mtus(self._plan())
+
+    def _join_own(self) -> None:
+        """Make the interfaces of switches that were taken up links of theirs."""
+        for port in self._own.values():
+            if not port.joined and port.name in self._seen and self._seen[port.name].up:
+                port.joined = True
+                self.topology_changed()
 
     def _hear(self) -> None:
         # A fabric that has failed is told where it is asked for something.
@@ -310,7 +357,11 @@ class Fabric:
 
     def _states(self) -> dict[str, InterfaceState]:
         """How the interfaces at the ends of lines stand, by their names."""
-        places = [(plan.process, port.name) for plan in self._state.switches.values() for port in plan.ports.values()]
+        places = [
+            (None if port is plan.own else plan.process, port.name)
+            for plan in self._state.switches.values()
+            for port in plan.every_port().values()
+        ]
         for intf in (end for wire in self._state.wires if hasattr(wire.link, "intf2") for end in wire.link.ends()):
             places.append((intf.node.pid if intf.node.inNamespace else None, intf.name))
         self._watch.follow({process for process, _ in places})
@@ -341,6 +392,9 @@ class Fabric:
             self._seen = self._states()
             plan = self._plan()
             flows = self._process.flows() if self._process is not None else {}
+            # A switch that has a controller now, or has none any more, begins anew.
+            flows = {name: held for name, held in flows.items() if self._stands_as_it_did(name)}
+            self._standing = {name: plan.standing for name, plan in self._state.switches.items()}
             configurations = self._process.configurations() if self._process is not None else {}
             groups = self._process.groups() if self._process is not None else {}
             if self._process is not None:
@@ -348,9 +402,14 @@ class Fabric:
                 # Two fabrics at the same interfaces would both forward.
                 self._process.end(wait=bool(plan.switches or plan.lines))
                 self._process = None
+            self._delete_own()
             if plan.switches or plan.lines:
                 debug(f"*** building the fabric: {len(plan.switches)} switches, {len(plan.lines)} lines\n")
                 self._process = FabricProcess(plan, flows, configurations, groups)
+
+    def _stands_as_it_did(self, name: str) -> bool:
+        plan = self._state.switches.get(name)
+        return plan is not None and plan.standing == self._standing.get(name)
 
     def _keep_record(self, process: FabricProcess) -> None:
         with contextlib.suppress(TwinnetError):
@@ -389,7 +448,7 @@ class Fabric:
     def port_counts(self, plan: SwitchPlan, number: int) -> dict[str, int]:
         """Return what has gone through a port of `plan`: frames and bytes both ways, and what was dropped."""
         names = ("frames", "link_bytes", "received_frames", "received_bytes")
-        return dict.fromkeys(names, 0) | self.counters(plan.ports[number])
+        return dict.fromkeys(names, 0) | self.counters(plan.every_port()[number])
 
     def protocols(self, switch: str) -> list[str]:
         """Return the versions of OpenFlow that `switch` speaks."""
@@ -431,18 +490,23 @@ class Fabric:
 
     def is_down(self, intf: Intf | BarePort) -> bool:
         """Return whether the interface was taken down."""
-        return intf.name in self._state.down
+        return intf.name in self._state.down or (isinstance(intf, OwnPort) and not intf.joined)
 
     def _plan(self) -> Plan:
         switches = {
-            plan.name: replace(plan, ports={number: intf for number, intf in plan.ports.items() if _exists(intf, plan)})
+            plan.name: replace(
+                plan,
+                ports={number: intf for number, intf in plan.ports.items() if _exists(intf, plan)},
+                own=plan.own if plan.own is not None and _exists(plan.own, plan) else None,
+            )
             for plan in self._state.switches.values()
         }
         # A link that is being made has its wire before its interfaces; it is part of the fabric from `link_added` on.
         wires = [wire for wire in self._state.wires if wire.link.is_made()]
         lines = [Line(wire.inner, wire.link.ends(), self._hidden or 0) for wire in wires]
         mtus = {name: state.mtu for name, state in self._seen.items()}
-        return Plan(switches, lines, self._state.queues, frozenset(self._state.down), mtus)
+        macs = {name: state.mac for name, state in self._seen.items() if len(state.mac) == _MAC_TEXT}
+        return Plan(switches, lines, self._state.queues, frozenset(self._state.down), mtus, macs)
 
     def end(self) -> None:
         """End the fabric: no switch forwards any more."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinnet.mininet.bare_ports import BarePort, VirtualPort
+from twinnet.mininet.bare_ports import LOCAL_PORT, BarePort, OwnPort, VirtualPort
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.switch_columns import POLICING_COLUMNS, vlans_of
 from twinnet.ovsdb.qos_rows import Refused, policer
@@ -61,6 +61,10 @@ class SwitchPlan:
         spanning tree even where it is secure or has a controller.
     policing
         What may come in at ports, by the interfaces' names: kbit/s, and kbit at once. A rate of 0 is no limit.
+    with_own
+        Whether it has a port of its own: an interface of the machine with its name, as bridges of Open vSwitch have.
+    own
+        That port, while there is one.
     """
 
     name: str
@@ -77,10 +81,26 @@ class SwitchPlan:
     mirrors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     policing: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     spanning_tree: list[str] = field(default_factory=list[str])
+    with_own: bool = False
+    own: OwnPort | None = None
+
+    @property
+    def standing(self) -> str:
+        """``controlled``, or the fail mode of a switch that has no controller; with another it begins anew, without the
+        flows that it had (``ovs-vswitchd.conf.db(5)``, `fail_mode`)."""
+        return "controlled" if self.controllers else self.fail_mode
+
+    def first_flows(self) -> list[str]:
+        """Return the flows that it begins with: it switches by itself where it stands alone."""
+        return ["priority=0,actions=NORMAL"] if self.standing == "standalone" else []
+
+    def every_port(self) -> dict[int, Intf | BarePort]:
+        """Return its ports by number, with its own."""
+        return self.ports if self.own is None else {**self.ports, LOCAL_PORT: self.own}
 
     def held(self) -> dict[str, Any]:
         """Return all settings as they are, for :meth:`restore`."""
-        settings = {name: copy.copy(value) for name, value in vars(self).items()}
+        settings = {name: copy.copy(value) for name, value in vars(self).items()} | {"own": self.own}
         virtual = [port for port in self.ports.values() if isinstance(port, VirtualPort)]
         return settings | {"virtual": [(port, port.kind, port.options) for port in virtual]}
 
@@ -97,7 +117,7 @@ class SwitchPlan:
 
     def police(self, number: int, changes: Mapping[str, str]) -> None:
         """Change what may come in at a port; `changes` are columns of its interface. Raises :class:`Refused`."""
-        intf = self.ports[number]
+        intf = self.every_port()[number]
         held = self.policing.get(intf.name, (0, 0))
         rate, burst = (int(changes.get(one, old)) for one, old in zip(POLICING_COLUMNS, held, strict=True))
         if min(rate, burst) < 0:
@@ -114,10 +134,11 @@ class SwitchPlan:
 
     def mirrors_there(self) -> list[dict[str, Any]]:
         """Return the mirrors as far as their ports are there."""
-        here = [one for one in self.mirrors if one["to"].get("port") in (None, *self.ports)]
+        here = [one for one in self.mirrors if one["to"].get("port") in (None, *self.every_port())]
         sides = ("from", "towards")
         return [
-            one | {side: [number for number in one[side] if number in self.ports] for side in sides} for one in here
+            one | {side: [number for number in one[side] if number in self.every_port()] for side in sides}
+            for one in here
         ]
 
 
@@ -177,6 +198,8 @@ class Plan:
         The names of the interfaces that were taken down.
     mtus
         The MTUs of interfaces, by their names; 1500 where none is given.
+    macs
+        The hardware addresses of interfaces, by their names.
     """
 
     switches: dict[str, SwitchPlan]
@@ -184,10 +207,11 @@ class Plan:
     queues: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     down: frozenset[str] = frozenset()
     mtus: dict[str, int] = field(default_factory=dict[str, int])
+    macs: dict[str, str] = field(default_factory=dict[str, str])
 
     def attached(self) -> list[Attached]:
         """Return the interfaces of the machine that are part of it, in the order of :meth:`spec`."""
-        found = [Attached(f"if{index}", intf.name, plan.process) for index, (plan, intf) in enumerate(self._outer())]
+        found = [_attached(f"if{index}", plan, intf) for index, (plan, intf) in enumerate(self._outer())]
         for line in self.lines:
             found += [Attached(name, name, line.process) for name in line.inner]
         return found
@@ -204,7 +228,7 @@ class Plan:
             for plan in self.switches.values()
             for number in sorted(plan.ports)
             if id(plan.ports[number]) not in inner and not isinstance(plan.ports[number], VirtualPort)
-        ]
+        ] + [(plan, plan.own) for plan in self.switches.values() if plan.own is not None and plan.own.joined]
 
     def _pairs(self) -> list[tuple[_Owned, _Owned]]:
         """The links between ports of switches of the fabric, which knows them, so that no loop of them does harm."""
@@ -281,7 +305,8 @@ class Plan:
         return found
 
     def spec(self, flows: dict[str, list[str]]) -> dict[str, Any]:
-        """Return the network for the lab protocol; `flows` are those that switches begin with."""
+        """Return the network for the lab protocol; `flows` are those that switches have, where these are not the
+        first."""
         nodes: list[dict[str, Any]] = []
         links: list[dict[str, Any]] = []
         dpids: set[int] = set()
@@ -299,13 +324,14 @@ class Plan:
                     "kind": "switch",
                     "name": plan.name,
                     "dpid": dpid,
-                    "fail_mode": plan.fail_mode,
+                    # Alone it goes by its flows, which can be deleted.
+                    "fail_mode": "secure" if plan.standing == "standalone" else plan.fail_mode,
                     "controllers": plan.controllers,
                     "listen": plan.listen,
                     "protocols": [one for one in plan.protocols if one in PROTOCOLS] or list(PROTOCOLS),
-                    "flows": flows.get(plan.name, []),
+                    "flows": flows.get(plan.name, plan.first_flows()),
                     "mirrors": plan.mirrors_there(),
-                    "spanning_tree": bool(plan.spanning_tree),
+                    "spanning_tree": bool(plan.spanning_tree) or plan.standing == "standalone",
                     "ports": [],
                 }
             )
@@ -313,12 +339,12 @@ class Plan:
         end_of: dict[int, dict[str, Any]] = {}
         for plan in self.switches.values():
             ports = nodes[place[plan.name]]["ports"]
-            for number in sorted(plan.ports):
-                intf = plan.ports[number]
+            for number, intf in sorted(plan.every_port().items()):
                 end_of[id(intf)] = {"node": plan.name, "port": len(ports)}
                 queue = self.queues.get(intf.name, _shaping(intf).queue) or policed.get(id(intf))
                 vlans = vlans_of(plan.vlans.get(intf.name, {}))
-                ports.append({"name": intf.name, "number": number, "queue": queue, "vlans": vlans})
+                port = {"name": intf.name, "number": number, "queue": queue, "vlans": vlans}
+                ports.append(port | ({"mac": self.macs[intf.name]} if intf.name in self.macs else {}))
         for index, (plan, intf) in enumerate(self._outer()):
             _, _, sends, arrives = shaped[index]
             nodes.append(_interface(attached[index], arrives.queue or plan.policer(intf)))
@@ -343,6 +369,12 @@ class Plan:
             links.append({**ends, "ab": way, "ba": way})
         links = [link | {"mtu": mtu} for link, mtu in zip(links, self.link_mtus(), strict=True)]
         return {"nodes": nodes, "links": links, "schedule": []}
+
+
+def _attached(node: str, plan: SwitchPlan, intf: Intf | BarePort) -> Attached:
+    if isinstance(intf, OwnPort):
+        return Attached(node, intf.inner, intf.process)
+    return Attached(node, intf.name, plan.process)
 
 
 def _interface(attached: Attached, queue: dict[str, Any] | None) -> dict[str, Any]:

@@ -93,9 +93,10 @@ class FollowedDatabase:
             inner: Row = {"ofport": (number,), "type": ("internal",) if intf is None else ("",)}
             if isinstance(intf, VirtualPort):
                 inner |= {"type": (intf.kind,), "options": dict[Atom, Atom](intf.options.items())}
-            up = intf is None or not self._fabric.is_down(intf)
+            port = plan.own if intf is None else intf
+            up = port is None or not self._fabric.is_down(port)
             inner |= dict(zip(POLICING_COLUMNS, ((one,) for one in plan.policing.get(name, (0, 0))), strict=True))
-            inner |= {"admin_state": ("up",), "link_state": ("up" if up else "down",)}
+            inner |= {"admin_state": ("up" if up else "down",), "link_state": ("up" if up else "down",)}
             row: Row = {"interfaces": references([draft.named("Interface", "name", name, inner)])}
             vlans = plan.vlans.get(name, {})
             row |= {one: value_of(draft.column("Port", one), vlans.get(one, "")) for one in VLAN_COLUMNS}
@@ -167,7 +168,7 @@ class FollowedDatabase:
         plan = self._fabric.switch(name)
         if plan is None:
             dpid = int(row_identifier("dpid", name).replace("-", "")[:12], 16)
-            plan = SwitchPlan(name, dpid, {}, fail_mode="standalone")
+            plan = SwitchPlan(name, dpid, {}, fail_mode="standalone", with_own=True)
             self._fabric.start_switch(plan)
         before = repr(plan)
         vlans: dict[str, dict[str, str]] = {}

@@ -19,7 +19,7 @@ __all__ = ["InterfaceState", "InterfaceWatch"]
 _RTMGRP_LINK = 1
 _RTM_NEWLINK, _RTM_DELLINK, _RTM_GETLINK = 16, 17, 18
 _REQUEST, _DUMP = 0x1, 0x300
-_IFLA_IFNAME, _IFLA_MTU = 3, 4
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU = 1, 3, 4
 _IFF_UP = 1
 _MESSAGE_HEADER_BYTES, _LINK_HEADER_BYTES, _ATTRIBUTE_HEADER_BYTES = 16, 16, 4
 _LONGEST_MESSAGE = 65_536
@@ -35,10 +35,13 @@ class InterfaceState:
         Its MTU in bytes.
     up
         Whether it was taken up, with a carrier or without.
+    mac
+        Its hardware address.
     """
 
     mtu: int
     up: bool
+    mac: str
 
 
 class InterfaceWatch:
@@ -127,7 +130,8 @@ class InterfaceWatch:
         name = os.fsdecode(attributes[_IFLA_IFNAME].rstrip(b"\0"))
         if before and before != name:
             self._states.pop((process, before), None)
-        state = InterfaceState(struct.unpack("=I", attributes[_IFLA_MTU])[0], up)
+        (mtu,) = struct.unpack("=I", attributes[_IFLA_MTU])
+        state = InterfaceState(mtu, up, attributes.get(_IFLA_ADDRESS, b"").hex(":"))
         self._differs |= self._states.get((process, name)) != state
         self._names[process, index] = name
         self._states[process, name] = state

@@ -485,9 +485,9 @@ class Mininet(Measuring):
         if self.terms:
             info(f"*** Stopping {len(self.terms)} terms\n")
             self.stopXterms()
-        FABRIC.leave([switch.name for switch in self.switches], self.links)
+        own = FABRIC.leave([switch.name for switch in self.switches], self.links)
         info(f"*** Stopping {len(self.links)} links\n")
-        delete_interfaces(self.links)
+        delete_interfaces(self.links, own)
         for link in self.links:
             info(".")
             link.stop()

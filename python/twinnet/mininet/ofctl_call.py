@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from twinnet.mininet.bare_ports import LOCAL_PORT
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.tool_connection import OPENFLOW_10, ToolConnection, best_version
 from twinnet.ovsdb.qos_rows import Refused
 
-__all__ = ["FRAGMENTS", "Call", "Command", "duration", "items", "number", "of_file"]
+__all__ = ["FRAGMENTS", "Call", "Command", "duration", "items", "number", "of_file", "told_port"]
 
 FRAGMENTS = ("normal", "drop", "reassemble")
 """How a switch handles fragments, by the numbers of its configuration (``OFPC_FRAG_*``)."""
@@ -19,6 +20,11 @@ _IN_WORDS = r"(?:^|(?<=[=:,(\s]))\"?({names})\"?(?=[,:)\s]|$)"
 _IN_ANSWERS = re.compile(r"\b(in_port=|output:|watch_port:|enqueue:)(\d+)")
 _FLAGS = re.compile(r"\b(?:send_flow_rem|reset_counts|no_packet_counts|no_byte_counts) ")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def told_port(number: int) -> str:
+    """Return the number of a port as it is told, in 16 bits or 32."""
+    return "LOCAL" if number in (LOCAL_PORT, LOCAL_PORT & 0xFFFF) else str(number)
 
 
 @dataclass
@@ -48,7 +54,7 @@ class Call:
 
     def __post_init__(self) -> None:
         self.protocols = self.fabric.protocols(self.plan.name)
-        names = {port.name: number for number, port in self.plan.ports.items()}
+        names = {port.name: number for number, port in self.plan.every_port().items()}
         if names:
             pattern = re.compile(_IN_WORDS.format(names="|".join(map(re.escape, names))))
             self.words = [pattern.sub(lambda found: str(names[found[1]]), word) for word in self.words]
@@ -103,9 +109,9 @@ class Call:
 
     def port(self, number: int) -> str:
         """Return the port as it is told."""
-        if not self.with_names or number not in self.plan.ports:
-            return str(number)
-        name = self.plan.ports[number].name
+        if not self.with_names or number not in self.plan.every_port():
+            return told_port(number)
+        name = self.plan.every_port()[number].name
         return name if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
 
     def told(self, text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration
+from twinnet.mininet.ofctl_call import FRAGMENTS, Call, Command, duration, told_port
 from twinnet.mininet.port_configuration import CONFIGURATION_BITS, Change, configuration_text
 from twinnet.mininet.tool_connection import OPENFLOW_10, OPENFLOW_13
 from twinnet.ovsdb.qos_rows import Refused
@@ -96,9 +96,7 @@ def _show(call: Call) -> str:
 
 def _describe_ports(call: Call) -> str:
     with call.said_connection() as connection:
-        # Version 1.0 has them in the description of the switch.
-        is_10 = connection.version == OPENFLOW_10
-        ports = connection.ask(_FEATURES_REQUEST)[24:] if is_10 else connection.statistics(_PORT_DESCRIPTIONS)
+        ports = connection.statistics(_PORT_DESCRIPTIONS)
     wanted = call.words[0] if call.words else None
     return f"{call.head('PORT_DESC')}\n" + "".join(_descriptions(call, ports, wanted))
 
@@ -106,12 +104,13 @@ def _describe_ports(call: Call) -> str:
 def _descriptions(call: Call, told: bytes, wanted: str | None) -> Iterator[str]:
     wire = _WIRES[call.version]
     for number, address, name, config, state, *rest in wire.port.iter_unpack(told):
-        if wanted not in (None, str(number)):
+        if wanted not in (None, str(number), told_port(number)):
             continue
         shown = name.partition(b"\0")[0].decode(errors="replace")
         features = rest[:4]
         now, most = (kbps // 1000 for kbps in rest[4:]) if rest[4:] else (_fastest(features[0]), _fastest(features[2]))
-        yield f" {number}({shown}): addr:{_address(shown, address)}\n     config:     {configuration_text(config)}\n"
+        yield f" {told_port(number)}({shown}): addr:{_address(shown, address)}\n"
+        yield f"     config:     {configuration_text(config)}\n"
         yield f"     state:      {_names(state, wire.states) or '0'}\n"
         for title, bits in zip(("current", "advertised", "supported", "peer"), features, strict=True):
             words = _names(bits, {rate: bit for bit, rate in enumerate(_RATES)})
@@ -133,7 +132,7 @@ def _address(interface: str, told: bytes) -> str:
 
 def _modify_port(call: Call) -> str:
     port, word = call.words
-    number = next((one for one in call.plan.ports if port == str(one)), None)
+    number = next((one for one in call.plan.every_port() if port in (str(one), told_port(one))), None)
     if number is None:
         raise Refused(f"{call.plan.name}: couldn't find port `{port}'")
     if word.lower() not in _PORT_CHANGES:
@@ -147,14 +146,15 @@ def _dump_ports(call: Call) -> str:
     wire = _WIRES[call.version]
     with call.said_connection() as connection:
         rows = list(wire.counters.iter_unpack(connection.statistics(_PORT_STATISTICS, wire.everything)))
-    rows = [row for row in rows if call.words in ([], [str(row[0])])]
+    rows = [row for row in rows if call.words in ([], [str(row[0])], [told_port(row[0])])]
     return f"{call.head('PORT')} {len(rows)} ports\n" + "".join(_counted(call, *row) for row in rows)
 
 
 def _counted(call: Call, number: int, *counts: int) -> str:
     frames_in, frames_out, bytes_in, bytes_out, drops_in, drops_out, errors_in, errors_out = counts[:8]
     frame, over, crc, collisions, *lived = counts[8:]
-    name = f" {call.port(number)}" if call.with_names else f"{number:>2}"
+    told = told_port(number)
+    name = f" {call.port(number)}" if call.with_names and told != "LOCAL" else f"{told:>2}"
     return (
         f"  port {name}: rx pkts={frames_in}, bytes={bytes_in}, drop={drops_in}, errs={errors_in}, "
         f"frame={frame}, over={over}, crc={crc}\n"

@@ -18,6 +18,7 @@ _GONE_GROUP = 0x7E11
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _LINK_HEADER = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, 0, 0, 0)
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_UP_LINK_HEADER = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, 0, _IFF_UP, _IFF_UP)
 _NAME_BYTES = 15
 
 
@@ -44,7 +45,8 @@ def create_pair(
     process1: int | None = None,
     process2: int | None = None,
     *,
-    mtu2: int | None = None,
+    mtu1: int | None = None,
+    up1: bool = False,
 ) -> None:
     """Make a pair of virtual Ethernet interfaces.
 
@@ -56,8 +58,10 @@ def create_pair(
         Their hardware addresses; the kernel chooses one where it is ``None``.
     process1, process2
         A process in whose network namespace each is to be; ``None``: in that of the calling thread.
-    mtu2
-        The MTU of the second; ``None``: 1500.
+    mtu1
+        The MTU of the first; ``None``: 1500.
+    up1
+        Whether the first is taken up.
 
     Raises
     ------
@@ -67,9 +71,10 @@ def create_pair(
     for name in (name1, name2):
         if len(name.encode()) > _NAME_BYTES:
             raise OSError(errno.EINVAL, f"the interface name {name!r} is longer than {_NAME_BYTES} bytes")
-    peer = _attribute(_VETH_INFO_PEER, _LINK_HEADER + _end(name2, address2, process2, mtu2))
+    peer = _attribute(_VETH_INFO_PEER, _LINK_HEADER + _end(name2, address2, process2))
     kind = _attribute(_IFLA_INFO_KIND, b"veth\0") + _attribute(_IFLA_INFO_DATA, peer)
-    body = _LINK_HEADER + _end(name1, address1, process1) + _attribute(_IFLA_LINKINFO, kind)
+    header = _UP_LINK_HEADER if up1 else _LINK_HEADER
+    body = header + _end(name1, address1, process1, mtu1) + _attribute(_IFLA_LINKINFO, kind)
     flags = _REQUEST | _ACKNOWLEDGE | _CREATE | _EXCLUSIVE
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as kernel:
         kernel.send(struct.pack("=IHHII", len(body) + 16, _RTM_NEWLINK, flags, 1, 0) + body)

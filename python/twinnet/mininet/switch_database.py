@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from twinnet.mininet.bare_ports import BarePort, VirtualPort, virtual_columns
+from twinnet.mininet.bare_ports import LOCAL_PORT, BarePort, OwnPort, VirtualPort, virtual_columns
 from twinnet.mininet.column_checks import boolean, check_columns, column_type, table_named
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import PROTOCOLS, SwitchPlan
@@ -181,7 +181,7 @@ class SwitchDatabase:
 
     def _port(self, name: str, table: str | None = None) -> tuple[SwitchPlan, int]:
         for plan in self.fabric.switches():
-            for number, intf in plan.ports.items():
+            for number, intf in plan.every_port().items():
                 if intf.name == name:
                     return plan, number
         raise Refused(f"no port named {name}" if table is None else f'no row "{name}" in table {table}')
@@ -230,7 +230,7 @@ class SwitchDatabase:
                 return
             raise Refused(f"cannot create a bridge named {words[0]} because a bridge named {words[0]} already exists")
         dpid = int.from_bytes(uuid.uuid5(uuid.NAMESPACE_OID, words[0]).bytes[:6], "big")
-        self.fabric.start_switch(SwitchPlan(words[0], dpid, {}, fail_mode="standalone"))
+        self.fabric.start_switch(SwitchPlan(words[0], dpid, {}, fail_mode="standalone", with_own=True))
 
     def _do_del_br(self, words: list[str], options: list[str]) -> None:
         if self.fabric.switch(words[0]) is None and "--if-exists" in options:
@@ -273,6 +273,9 @@ class SwitchDatabase:
             if "--if-exists" in options:
                 return
             raise
+        if number == LOCAL_PORT:
+            raise Refused(f"cannot delete port {name} because it is the local port for bridge {name} "
+                          "(deleting this port requires deleting the entire bridge)")  # fmt: skip
         del plan.ports[number]
         self.fabric.topology_changed()
         plan.vlans.pop(name, None)
@@ -325,16 +328,17 @@ class SwitchDatabase:
         elif table in ("interface", "iface"):
             plan, number = self._port(record, "Interface")
             columns = columns_of(settings)
-            virtual = virtual_columns(columns) if isinstance(plan.ports[number], VirtualPort) else None
+            port = plan.every_port()[number]
+            virtual = virtual_columns(columns) if isinstance(port, VirtualPort) else None
             if virtual is not None:
-                self._change_virtual(plan.ports[number], *virtual)
+                self._change_virtual(port, *virtual)
             policing = {one: columns.pop(one) for one in POLICING_COLUMNS if one in columns}
             check_port_columns("Interface", columns)
             if policing:
                 plan.police(number, policing)
                 self.fabric.topology_changed()
             wanted = int(columns.get("ofport_request", number))
-            if wanted not in plan.ports:
+            if wanted not in plan.ports and number in plan.ports:
                 plan.ports[wanted] = plan.ports.pop(number)
                 self.fabric.topology_changed()
         elif table == "controller":
@@ -426,7 +430,7 @@ class SwitchDatabase:
         """Give the bridges the mirrors of their rows."""
         for plan in self.fabric.switches():
             ports: dict[str, int] = {}
-            for number, intf in plan.ports.items():
+            for number, intf in plan.every_port().items():
                 ports |= {intf.name: number, port_identifier(intf.name): number}
             mirrors = [mirror_of(self.rows[one], ports) for one in self.bridge_mirrors.get(plan.name, ())]
             placed = [one for one in mirrors if one is not None]
@@ -553,7 +557,8 @@ class SwitchDatabase:
             rows = {key: row for key, row in self.rows.items() if row["table"] == table.lower()}
             return [{"_uuid": key, **full_row(table, rows[key])} for key in keys or rows]
         if table in ("Port", "Interface"):
-            names = records or [intf.name for plan in self.fabric.switches() for intf in plan.ports.values()]
+            every = (intf.name for plan in self.fabric.switches() for intf in plan.every_port().values())
+            names = records or list(every)
             return [self._port_row(name) for name in names]
         if table == "Bridge":
             plans = [self._bridge(one, table) for one in records] if records else self.fabric.switches()
@@ -581,10 +586,16 @@ class SwitchDatabase:
 
     def _port_row(self, name: str) -> dict[str, Any]:
         plan, number = self._port(name)
-        row = {"_uuid": port_identifier(name), "name": name, "ofport": number, "qos": self.port_qos.get(name, "[]")}
+        row = {
+            "_uuid": port_identifier(name),
+            "name": name,
+            "ofport": number & 0xFFFF,
+            "qos": self.port_qos.get(name, "[]"),
+        }
         row |= dict(zip(POLICING_COLUMNS, plan.policing.get(name, (0, 0)), strict=True))
-        port = plan.ports[number]
-        row |= {"type": port.kind, "options": port.options} if isinstance(port, VirtualPort) else {"type": '""'}
+        port = plan.every_port()[number]
+        row["type"] = "internal" if isinstance(port, OwnPort) else '""'
+        row |= {"type": port.kind, "options": port.options} if isinstance(port, VirtualPort) else {}
         if not isinstance(port, VirtualPort):
             state = "down" if self.fabric.is_down(port) else "up"
             row |= {"admin_state": state, "link_state": state}
@@ -596,7 +607,7 @@ class SwitchDatabase:
 
     def _statistics(self, plan: SwitchPlan, number: int) -> dict[str, int]:
         """The column `statistics` of an interface: what has gone through the port."""
-        counts = self.fabric.counters(plan.ports[number])
+        counts = self.fabric.counters(plan.every_port()[number])
         dropped = sum(count for name, count in counts.items() if name.startswith("dropped_"))
         columns = {"rx_bytes": "received_bytes", "rx_packets": "received_frames", "tx_bytes": "link_bytes"}
         counted = {column: counts.get(name, 0) for column, name in columns.items()}

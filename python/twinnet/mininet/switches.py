@@ -127,6 +127,7 @@ class Switch(Node):
                 in_turn=in_turn,
                 log=log,
                 spanning_tree=list(spanning_tree),
+                with_own=isinstance(self, OVSSwitch),
             )
         )
 

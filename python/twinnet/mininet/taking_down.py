@@ -13,14 +13,15 @@ from twinnet.mininet.shell import Shell
 __all__ = ["delete_interfaces", "hang_up"]
 
 
-def delete_interfaces(links: Sequence[Link]) -> None:
-    """Have the kernel delete at once the links that end at nodes without a namespace: the other ends go too."""
+def delete_interfaces(links: Sequence[Link], own: Sequence[str]) -> None:
+    """Have the kernel delete at once the links that end at nodes without a namespace, and the interfaces `own` of this
+    namespace: the other ends go too."""
     ours = [link for link in links if _ends_as_usual(link)]
     ends = [(end, link) for link in ours for end in link.ends() if not end.node.inNamespace]
     for end in (end for link in ours for end in link.ends()):
         debug(f"*** deleting {end} of {end.node}\n")
     with contextlib.suppress(OSError):
-        delete_together([end.name for end, _ in ends])
+        delete_together([*own, *(end.name for end, _ in ends)])
         for _, link in ends:
             link.intf1.gone = link.intf2.gone = True
 

@@ -17,6 +17,8 @@ pub(super) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_521;
 const IPV6_MTU: u32 = 1280;
 /// OpenFlow 1.3: the highest number of a physical port (`OFPP_MAX`).
 pub(super) const HIGHEST_PORT_NUMBER: u32 = 0xffff_ff00;
+/// The number of a switch's own port (`OFPP_LOCAL`).
+pub(super) const LOCAL_PORT_NUMBER: u32 = 0xffff_fffe;
 
 /// Says why a link cannot have this MTU, if it cannot.
 pub fn check_mtu(mtu: u32) -> Result<(), String> {
@@ -175,8 +177,11 @@ impl SwitchSpec {
         let mut numbers = HashMap::new();
         for port in &self.ports {
             let refuse = |why: String| invalid(format!("switch {:?}, port {:?}: {why}", self.name, port.name));
-            if !(1..=HIGHEST_PORT_NUMBER).contains(&port.number) {
-                return Err(refuse(format!("the number is {}; it can be 1 to {HIGHEST_PORT_NUMBER}", port.number)));
+            if !(1..=HIGHEST_PORT_NUMBER).contains(&port.number) && port.number != LOCAL_PORT_NUMBER {
+                return Err(refuse(format!(
+                    "the number is {}; it can be 1 to {HIGHEST_PORT_NUMBER}, or {LOCAL_PORT_NUMBER} for its own port",
+                    port.number
+                )));
             }
             if let Some(other) = numbers.insert(port.number, &port.name) {
                 return Err(refuse(format!("the number {} is taken by {other:?}", port.number)));

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use twinnet_packet::MacAddress;
 use twinnet_queue::QueueConfig;
 use twinnet_switch::{FailMode, Mirror, PortVlans};
 use twinnet_units::Duration;
@@ -104,9 +105,14 @@ impl Protocol {
 pub struct SwitchPortSpec {
     /// Name, such as `s1-eth1`.
     pub name: String,
-    /// Its OpenFlow number.
-    #[schemars(range(min = 1, max = super::check::HIGHEST_PORT_NUMBER))]
+    /// Its OpenFlow number: 1 to 4294967040, or that of the switch's own port (`OFPP_LOCAL`, 4294967294).
+    #[schemars(range(min = 1, max = super::check::LOCAL_PORT_NUMBER))]
     pub number: u32,
+    /// Its hardware address, as controllers are told it. `None`: one made of the switch's datapath identifier and the
+    /// number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub mac: Option<MacAddress>,
     /// Queue configuration. `None`: FIFO of 1000 frames.
     #[serde(default)]
     pub queue: Option<QueueConfig>,

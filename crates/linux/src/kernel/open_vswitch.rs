@@ -53,7 +53,7 @@ impl Instance {
                 let attachment = attachments.get(&(switch.name.as_str(), port));
                 ports.push(HostPortSpec {
                     name: described.name.clone(),
-                    mac: switch.port_mac(described.number),
+                    mac: switch.port_mac(described),
                     addresses: Vec::new(),
                     queue: None,
                 });

@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::error::{BadRequest, ErrorKind};
 use super::flow_match::{Match, Wildcards};
+use super::port::Port;
 use crate::error::Fault;
 use crate::layout::record;
 use crate::parted::bodies;
@@ -94,7 +95,7 @@ record! {
 
 bodies! {
     /// `OFPT_STATS_REQUEST`.
-    pub enum RequestBody [0], BAD_STAT, "the type of a statistics message", "0 to 5, or 0xffff" {
+    pub enum RequestBody [0], BAD_STAT, "the type of a statistics message", "0 to 5, 13, or 0xffff" {
         /// `OFPST_DESC`.
         0 Description;
         /// `OFPST_FLOW`.
@@ -107,6 +108,8 @@ bodies! {
         4 Port(request: PortStatsRequest);
         /// `OFPST_QUEUE`.
         5 Queue(request: QueueStatsRequest);
+        /// `OFPST_PORT_DESC`, which 1.3 has, and Open vSwitch in 1.0, too.
+        13 PortDescription;
         /// `OFPST_VENDOR`.
         0xffff Vendor(vendor: VendorStats);
     }
@@ -114,7 +117,7 @@ bodies! {
 
 bodies! {
     /// `OFPT_STATS_REPLY`.
-    pub enum ReplyBody [0], BAD_STAT, "the type of a statistics message", "0 to 5, or 0xffff" {
+    pub enum ReplyBody [0], BAD_STAT, "the type of a statistics message", "0 to 5, 13, or 0xffff" {
         /// `OFPST_DESC`.
         0 Description(description: Box<Description>);
         /// `OFPST_FLOW`.
@@ -127,6 +130,8 @@ bodies! {
         4 Port(ports: Vec<PortStats>);
         /// `OFPST_QUEUE`.
         5 Queue(queues: Vec<QueueStats>);
+        /// `OFPST_PORT_DESC`.
+        13 PortDescription(ports: Vec<Port>);
         /// `OFPST_VENDOR`.
         0xffff Vendor(vendor: VendorStats);
     }

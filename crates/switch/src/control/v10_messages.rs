@@ -161,8 +161,13 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn features_v10(&self) -> Message {
+    /// What is said of each port.
+    pub(super) fn ports_v10(&self) -> Vec<v10::Port> {
         let ports = self.switch.datapath.ports.iter();
+        ports.map(|port| port_v10(port, self.lines.facts(port.number).as_ref())).collect()
+    }
+
+    fn features_v10(&self) -> Message {
         Message::FeaturesReply(v10::FeaturesReply {
             datapath_id: self.switch.config.dpid,
             n_buffers: BUFFERS,
@@ -173,7 +178,7 @@ impl Context<'_> {
                 | Capabilities::QUEUE_STATS
                 | Capabilities::ARP_MATCH_IP,
             actions: EVERY_ACTION,
-            ports: ports.map(|port| port_v10(port, self.lines.facts(port.number).as_ref())).collect(),
+            ports: self.ports_v10(),
         })
     }
 

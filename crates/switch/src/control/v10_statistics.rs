@@ -89,6 +89,10 @@ impl Context<'_> {
                 send_list(connection, xid, rows, ReplyBody::Queue);
                 return Ok(());
             }
+            RequestBody::PortDescription => {
+                send_list(connection, xid, self.ports_v10(), ReplyBody::PortDescription);
+                return Ok(());
+            }
             RequestBody::Vendor(request) if request.vendor == nicira::NICIRA => {
                 return self.statistics_nicira(connection, xid, &request.data);
             }

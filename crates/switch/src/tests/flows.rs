@@ -211,6 +211,19 @@ fn every_way_of_not_sending_has_its_reason() {
 }
 
 #[test]
+fn local_is_a_port_like_others_where_the_switch_has_one() {
+    let local = super::super::value::PORT_LOCAL;
+    let mut switch = secure(&["in_port=1,actions=local", "in_port=local,actions=all", "in_port=2,actions=flood"]);
+    switch.add_port(local, "s1", [0, 0, 0, 0, 1, 9]);
+    assert_eq!(ports(&send(&mut switch, 1, &tcp(1, 4, 80))), [local]);
+    assert_eq!(ports(&send(&mut switch, local, &tcp(4, 1, 80))), [1, 2, 3, 4]);
+    assert_eq!(ports(&send(&mut switch, 2, &tcp(1, 4, 80))), [1, 3, 4, local]);
+    switch.set_port_up(local, false);
+    assert_eq!(send(&mut switch, 1, &tcp(1, 4, 80)).len(), 0);
+    assert_eq!((drops(&switch, SwitchDrop::PortDown), drops(&switch, SwitchDrop::Local)), (1, 0));
+}
+
+#[test]
 fn flood_keeps_to_the_tree_in_a_stand_alone_switch_and_all_does_not() {
     for (mode, reached) in [(FailMode::Standalone, vec![2, 4]), (FailMode::Secure, vec![2, 3, 4])] {
         let mut flood = switch(mode);

@@ -11,6 +11,7 @@ use crate::event::PacketInReason;
 use crate::extension::Effect;
 use crate::mac_table::Station;
 use crate::pipeline::Pipeline;
+use crate::value::PORT_LOCAL;
 
 /// Resubmits within resubmits, and in all; as in Open vSwitch.
 const RESUBMIT_DEPTH: usize = 64;
@@ -356,7 +357,7 @@ impl Walk<'_> {
             Action::Flood => self.push(Step::Flood { queue }),
             Action::All => self.push(Step::All { queue }),
             Action::Normal => self.normal(),
-            Action::Local => self.push(Step::Drop(SwitchDrop::Local)),
+            Action::Local => self.output(PORT_LOCAL, queue),
             Action::Controller { max_len, id, reason } => {
                 let usual = if self.table_miss { PacketInReason::NoMatch } else { PacketInReason::Action };
                 self.tell_controllers((*max_len, *id), reason.unwrap_or(usual), false);
