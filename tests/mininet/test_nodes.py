@@ -44,6 +44,34 @@ def test_nodes_are_used_from_threads_at_once(tmp_path: Path) -> None:
     assert done.stdout == "True\nnow\nthrough\n", done.stdout + done.stderr
 
 
+def test_the_prompt_leaves_commands_of_other_threads_alone_and_stops_its_own(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import threading, time
+        from mininet.cli import CLI
+        from mininet.net import Mininet
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2))
+        h1, h2 = net.get("h1", "h2")
+        told = []
+
+        def work():
+            net.start()
+            told.append(h1.cmd("sleep 0.5; echo slept").strip())
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        h2.sendCmd("sleep 1000")
+        CLI(net)
+        thread.join()
+        print(told, h2.waiting, net.pingAll())
+        net.stop()
+        """,
+    )
+    assert done.stdout.endswith("['slept'] False 0.0\n"), done.stdout + done.stderr
+
+
 def test_private_folders_are_of_their_node_alone_and_those_with_a_place_keep_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "before").touch()

@@ -73,15 +73,23 @@ def test_a_script_that_kills_by_name_kills_its_own_alone(tmp_path: Path) -> None
             done = run_script(
                 tmp_path,
                 """
-                import subprocess
+                import subprocess, time
                 from mininet.net import Mininet
                 net = Mininet(controller=None)
                 h1 = net.addHost("h1")
                 h1.cmd("./server-of-a-lab 1000 &")
                 programs = lambda: subprocess.getoutput("ps ax -o args= | grep -c '[s]erver-of-a-lab 1000'")
+                def until(count):
+                    # A process has its name when it has become its program, and until its parent takes note of its end.
+                    for _ in range(200):
+                        if len(subprocess.getoutput("pidof server-of-a-lab").split()) == count:
+                            return
+                        time.sleep(0.05)
+                until(1)
                 print(programs(), end=" ")
                 # As root of its machine, by three ways, in the machine and in a host.
                 subprocess.run("killall -9 server-of-a-lab; pkill -9 -f server-of; mn -c", shell=True, stderr=-3)
+                until(0)
                 print(h1.cmd("killall -9 server-of-a-lab").strip().split(":")[-1].strip(), end=" ")
                 print(programs())
                 """,

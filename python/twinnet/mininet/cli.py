@@ -102,7 +102,8 @@ class CLI(Cmd):
         while True:
             try:
                 for node in self.mn.values():
-                    while node.waiting:
+                    # What another thread waits for, such as one that starts the network, is left to run.
+                    while node.waiting and not node.serves_another_thread():
                         info("stopping", node, "\n")
                         node.sendInt()
                         node.waitOutput()

@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import termios
+import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from subprocess import PIPE, Popen
@@ -64,6 +65,7 @@ class Shell:
         self.lastCmd: str | None = None
         self.pollOut: select.poll = select.poll()
         self.waiting: bool = False
+        self._sender: threading.Thread | None = None
         self.readbuf: str = ""
         self.decoder: codecs.IncrementalDecoder = getincrementaldecoder(errors="replace")
         self.master: int = -1
@@ -251,7 +253,13 @@ class Shell:
             cmd = "mnexec -p " + cmd
         self.write(cmd + "\n")
         self.lastPid = None
+        self._sender = threading.current_thread()
         self.waiting = True
+
+    def serves_another_thread(self) -> bool:
+        """Return whether a command runs that another thread, which goes on, has begun."""
+        sender = self._sender
+        return self.waiting and sender not in (None, threading.current_thread()) and sender.is_alive()
 
     def sendInt(self, intr: str = chr(3)) -> None:
         """Interrupt the command that runs."""
