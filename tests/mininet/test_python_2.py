@@ -32,6 +32,9 @@ from twinnet.mininet.python2 import for_python_3
         ("raw_input(unicode(1))\n", "input(str(1))\n"),
         ("import os, Queue\n", "import os, queue as Queue\n"),
         ("from StringIO import StringIO\n", "from io import StringIO\n"),
+        ("import cPickle as pickle, ttk\n", "import pickle as pickle, tkinter.ttk as ttk\n"),
+        ("import os as o\n", "import os as o\n"),
+        ("n = sys.maxint\n", "n = sys.maxsize\n"),
         ("if a:\n\tb\n        c\n", "if a:\n        b\n        c\n"),
         ('s = """print \'a\'\n\tb""" # print \'c\'\n', 's = """print \'a\'\n\tb""" # print \'c\'\n'),
         ("f(lambda (a, b): (b, a), x)\n", "f(lambda pair: (lambda a, b: (b, a))(*pair), x)\n"),
@@ -55,6 +58,23 @@ def test_a_script_for_python_2_runs_with_the_option_and_is_answered_without_it(t
     refused = twinnet("mininet", str(script))
     assert refused.returncode == 1
     assert "run it with --fix-prints" in refused.stderr
+
+
+@pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")
+def test_functions_that_have_moved_are_there_and_what_no_conversion_mends_is_left(tmp_path: Path) -> None:
+    script = tmp_path / "old.py"
+    script.write_text(
+        "import itertools, urllib\nfrom itertools import izip\nfrom BaseHTTPServer import HTTPServer\n"
+        "print urllib.urlencode({'a': 'b c'}), list(izip('a', 'b')), list(itertools.imap(len, ['x']))\n"
+    )
+    done = twinnet("mininet", "--fix-prints", str(script))
+    assert done.stdout == "a=b+c [('a', 'b')] [1]\n", done.stderr
+    script.write_text("print 'a'\ndef f():\nreturn 1\n")
+    done = twinnet("mininet", "--fix-prints", str(script))
+    assert done.returncode == 1
+    assert "IndentationError" in done.stderr
+    assert "is left to you" in done.stderr
+    assert "--fix-prints" not in done.stderr
 
 
 @pytest.mark.skipif(not can_run_labs(), reason="this machine permits no namespaces: see twinnet doctor")

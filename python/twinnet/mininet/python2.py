@@ -4,8 +4,11 @@ spelt differently. What a program means is left alone: whole numbers that are di
 from __future__ import annotations
 
 import builtins
+import itertools
 import re
 import sys
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from functools import reduce
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
@@ -36,23 +39,42 @@ _NAMES = {
     "unichr": "chr",
 }
 _METHODS = {
+    "getcwdu": "getcwd",
     "iteritems": "items",
     "iterkeys": "keys",
     "itervalues": "values",
     "has_key": "__contains__",
+    "maxint": "maxsize",
 }
 _MODULES = {
+    "BaseHTTPServer": "http.server",
     "ConfigParser": "configparser",
+    "HTMLParser": "html.parser",
     "Queue": "queue",
-    "StringIO": "io",
-    "cPickle": "pickle",
-    "commands": "subprocess",
+    "SimpleHTTPServer": "http.server",
+    "SimpleXMLRPCServer": "xmlrpc.server",
     "SocketServer": "socketserver",
+    "StringIO": "io",
+    "Tkinter": "tkinter",
+    "__builtin__": "builtins",
+    "cPickle": "pickle",
+    "cStringIO": "io",
+    "commands": "subprocess",
+    "cookielib": "http.cookiejar",
+    "copy_reg": "copyreg",
+    "httplib": "http.client",
     "thread": "_thread",
+    "tkFileDialog": "tkinter.filedialog",
+    "tkFont": "tkinter.font",
+    "tkMessageBox": "tkinter.messagebox",
+    "tkSimpleDialog": "tkinter.simpledialog",
+    "ttk": "tkinter.ttk",
     "urllib2": "urllib.request",
     "urlparse": "urllib.parse",
-    "Tkinter": "tkinter",
+    "xmlrpclib": "xmlrpc.client",
 }
+_OF_URLLIB = ("quote", "quote_plus", "unquote", "unquote_plus", "urlencode")
+"""What the module `urllib` itself had."""
 _HEADERS = {"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def", "class"}
 _OPENING, _CLOSING = set("([{"), set(")]}")
 
@@ -84,6 +106,9 @@ def convert_modules() -> None:
     functions of Python 2 are there for those that need no converting."""
     builtins.__dict__.update({name: getattr(builtins, new) for name, new in _NAMES.items()})
     builtins.__dict__.update(reduce=reduce, cmp=_compared)
+    urllib.__dict__.update({name: getattr(urllib.parse, name) for name in _OF_URLLIB})
+    urllib.__dict__.update(urlopen=urllib.request.urlopen, urlretrieve=urllib.request.urlretrieve)
+    itertools.__dict__.update(izip=zip, imap=map, ifilter=filter, izip_longest=itertools.zip_longest)
     hook = FileFinder.path_hook((ExtensionFileLoader, EXTENSION_SUFFIXES), (_Converting, SOURCE_SUFFIXES))
     ours = [Path(place).resolve() for place in (sys.prefix, sys.base_prefix, Path(__file__).parents[2])]
 
@@ -152,8 +177,9 @@ def _statement(tokens: list[_Token]) -> str:
 
 
 def _imported(part: str) -> str:
-    name = part.strip()
-    return f" {_MODULES[name]} as {name}" if name in _MODULES else part
+    name, _, called = part.strip().partition(" as ")
+    name = name.strip()
+    return f" {_MODULES[name]} as {called.strip() or name}" if name in _MODULES else part
 
 
 def _is_statement(body: list[_Token]) -> bool:

@@ -30,6 +30,7 @@ __all__ = ["main", "run"]
 _MINIEDIT = ".mn"
 _MOST_BYTES = 16 << 20
 _REMEDY = "run it with --fix-prints, which converts statements and names in memory, or convert it with 2to3 -w"
+_LEFT = "was converted from Python 2 as far as that is mechanical; what is told above is left to you"
 
 _PRINT = re.compile(r"^\s*print\s+[^(=\s]|^\s*except\s+\w+\s*,\s*\w+\s*:|^\s*raise\s+\w+\s*,", re.MULTILINE)
 
@@ -120,7 +121,8 @@ def main(arguments: list[str]) -> int:
     except SyntaxError as fault:
         traceback.print_exception(fault, limit=0)
         if old:
-            print(f"twinnet: {path} is written for Python 2: {_REMEDY}", file=sys.stderr)
+            said = _LEFT if os.environ.get(PYTHON_2_VARIABLE) == "1" else f"is written for Python 2: {_REMEDY}"
+            print(f"twinnet: {path} {said}", file=sys.stderr)
         return 1
     SETTINGS.remember()
     virtual_time.begin()
