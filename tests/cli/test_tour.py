@@ -12,7 +12,7 @@ from labs_here import can_run_labs
 from twinnet.cli import run as command_line
 from twinnet.cli import tour_command
 from twinnet.cli.registry import COMMANDS
-from twinnet.cli.tour_command import STOPS
+from twinnet.cli.tour_command import STOPS, pasteable
 
 
 @pytest.mark.long
@@ -26,6 +26,13 @@ def test_every_stop_of_the_tour_succeeds_on_this_machine(capfd: pytest.CaptureFi
     assert "*** Results: 0% dropped (12/12 received)" in said_by_mn
     assert told.count("rtt min/avg/max/mdev") == 3
     assert "left out" not in told
+
+
+def test_commands_are_shown_in_lines_that_a_shell_joins() -> None:
+    for stop in STOPS:
+        shown = pasteable(f"twinnet {stop.command}", 80)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert shlex.split(shown.replace("\\\n", "")) == ["twinnet", *shlex.split(stop.command)]
 
 
 def test_stops_that_need_labs_are_left_out_where_there_are_none_and_a_failure_is_told(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -82,3 +85,20 @@ def test_versions_are_ordered_as_they_were_made() -> None:
 def test_what_is_no_version_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         StrictVersion(text)
+
+
+def test_examples_of_a_mininet_that_the_system_has_are_found(tmp_path: Path) -> None:
+    examples = tmp_path / "packages" / "mininet" / "examples"
+    examples.mkdir(parents=True)
+    (examples / "__init__.py").touch()
+    (examples / "mine.py").write_text("from mininet.topo import Topo\nclass Mine(Topo):\n    pass\n")
+    (examples.parent / "topo.py").write_text("raise ImportError('not this one')\n")
+    text = f"""
+        from twinnet.mininet import names
+        names._OF_SYSTEM = ({str(tmp_path)[1:] + "/pack*"!r},)
+        names.install()
+        from mininet.examples.mine import Mine
+        print(Mine.__mro__[1].__module__)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "twinnet.mininet.topo\n", done.stderr

@@ -89,3 +89,11 @@ def test_modules_of_a_script_for_python_2_are_converted_and_nothing_is_written_b
     done = twinnet("mininet", "--fix-prints", str(script))
     assert done.stdout == "part 493\nnew -1 0 1!\n", done.stderr
     assert not list(package.glob("__pycache__/*"))
+
+
+def test_an_option_that_does_not_exist_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    done = twinnet("mininet", "--fix-print", str(script))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'--fix-print'" in done.stderr and "--fix-prints" in done.stderr

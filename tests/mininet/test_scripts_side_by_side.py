@@ -100,6 +100,20 @@ def test_a_script_that_kills_by_name_kills_its_own_alone(tmp_path: Path) -> None
             outside.kill()
 
 
+@pytest.mark.parametrize(
+    "command", [(*COMMAND, "mininet"), (sys.executable, "-m", "twinnet.mininet")], ids=["command", "module"]
+)
+def test_files_of_the_user_stand_in_for_nothing_of_ours(tmp_path: Path, command: tuple[str, ...]) -> None:
+    for name in ("http", "queue", "random", "tempfile", "yaml"):
+        (tmp_path / f"{name}.py").write_text(f"print('own {name}')\n")
+    (tmp_path / "script.py").write_text(
+        "from mininet.net import Mininet\nnet = Mininet(controller=None)\n"
+        "print(net.addHost('h1').cmd('echo up').strip())\nimport yaml\n"
+    )
+    done = subprocess.run([*command, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("up\nown yaml\n", 0), done.stderr
+
+
 def test_the_module_runs_a_script_as_the_command_does(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mininet", "mn"]
 
-_HAS_ITS_OWN = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_OPTIONS_FIRST = {"allow_interspersed_args": False}
+"""What follows the first argument belongs to that."""
 _OF_THE_MACHINE = (
     click.option(
         "--clock",
@@ -89,7 +90,7 @@ def _virtual(clock: str, settings: dict[str, Any]) -> VirtualMachine | None:
     return VirtualMachine(variables=variables, **given)
 
 
-@click.command("mininet", short_help="Run a Python script of Mininet.", context_settings=_HAS_ITS_OWN)
+@click.command("mininet", short_help="Run a Python script of Mininet.", context_settings=_OPTIONS_FIRST)
 @click.option(
     "--strict",
     is_flag=True,
@@ -131,7 +132,7 @@ def mininet(
 @click.command(
     "mn",
     short_help="Mininet's command, with its options.",
-    context_settings={**_HAS_ITS_OWN, "help_option_names": []},
+    context_settings={**_OPTIONS_FIRST, "ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,
 )
 @_of_the_machine

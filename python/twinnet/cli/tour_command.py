@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from twinnet.cli.doctor_command import can_run_labs
 from twinnet.cli.output import json_option, print_json
 from twinnet.report.text_table import sentence_columns, wrapped
 
-__all__ = ["STOPS", "Stop", "labs_run", "tour"]
+__all__ = ["STOPS", "Stop", "labs_run", "pasteable", "tour"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,17 @@ def labs_run() -> bool:
     return can_run_labs({str(one["ability"]): bool(one["ok"]) for one in json.loads(_core.doctor())})
 
 
+def pasteable(command: str, columns: int) -> str:
+    """Return `command` in lines of `columns` that a shell joins, broken before options."""
+    lines: list[str] = []
+    for part in re.split(r" (?=--?\w)(?=(?:[^']*'[^']*')*[^']*$)", command):
+        if lines and len(f"{lines[-1]} {part} \\") <= columns:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part if not lines else f"    {part}")
+    return " \\\n".join(lines)
+
+
 @click.command(short_help="Show in three minutes what there is, on this machine.")
 @click.option("--no-wait", is_flag=True, help="Go from stop to stop without asking.")
 @json_option
@@ -100,7 +112,7 @@ def tour(no_wait: bool, as_json: bool) -> int:
             if not as_json:
                 break_before = "" if number == 1 else "\n"
                 click.echo(break_before + wrapped(f"{number}/{len(STOPS)} {stop.says}", sentence_columns()))
-                click.echo(f"$ twinnet {stop.command.format(folder=folder)}")
+                click.echo(pasteable(f"$ twinnet {stop.command.format(folder=folder)}", sentence_columns()))
             if stop.needs_labs and not possible:
                 statuses.append(None)
                 if not as_json:

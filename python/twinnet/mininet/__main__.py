@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from twinnet.errors import TwinnetError
-from twinnet.mininet.script import run
+from twinnet.interpreter import leave_current_folder
 
 __all__: list[str] = []
 
 
 def _main(arguments: list[str]) -> int:
+    leave_current_folder()
+    from twinnet.errors import TwinnetError
+    from twinnet.mininet.script import run
+
     asked = arguments[:1] in (["-h"], ["--help"])
     if not arguments or arguments[0].startswith("-"):
         usage = "usage: python -m twinnet.mininet SCRIPT [ARGUMENTS]; `twinnet mininet` has options"

@@ -6,12 +6,15 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from pathlib import Path
 from types import ModuleType
 
 __all__ = ["MODULES", "install"]
 
 MODULES = ("clean", "cli", "link", "log", "moduledeps", "net", "node", "nodelib", "term", "topo", "topolib", "util")
 """The modules of Mininet that there are."""
+_OF_SYSTEM = ("usr/lib/python3/dist-packages", "usr/local/lib/python3*/dist-packages", "usr/lib/python3*/site-packages")
+"""Where systems have packages of Python that they install themselves."""
 _BESIDE = {
     "clean": "CalledProcessError PIPE Popen cleanUpScreens co decode info time",
     "cli": "Cmd POLLIN atexit call dumpNodeConnections dumpPorts errno error info isatty makeTerms os output poll "
@@ -54,9 +57,12 @@ _HOMES = {
 
 def install() -> None:
     """Make ``mininet`` and ``mininet.X`` names of ``twinnet.mininet`` and its modules, in this process. Other modules
-    of a package ``mininet`` on the path are found under their names too, such as ``mininet.examples``."""
+    of a package ``mininet`` that is installed are found under their names too, such as ``mininet.examples``: one on the
+    path, or one of the system, which a virtual environment has not on its path."""
     package = importlib.import_module("twinnet.mininet")
-    package.__path__ = pkgutil.extend_path(package.__path__, "mininet")
+    of_system = [str(place) for folders in _OF_SYSTEM for place in sorted(Path("/").glob(f"{folders}/mininet"))]
+    on_path = pkgutil.extend_path(package.__path__, "mininet")
+    package.__path__ = list(dict.fromkeys([*on_path, *of_system]))
     sys.modules["mininet"] = package
     for name in MODULES:
         module = sys.modules[f"mininet.{name}"] = importlib.import_module(f"twinnet.mininet.{name}")

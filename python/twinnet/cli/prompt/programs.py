@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.prompt.jobs import Jobs
+from twinnet.cli.prompt.kept import Kept
 from twinnet.cli.terminal import run_on_terminal, wants_terminal
 from twinnet.errors import BadValue
 from twinnet.lab.lab import Lab
 from twinnet.lab.terminal_job import of_caller
-from twinnet.lab_process.job import DEVNULL, Ending
+from twinnet.lab_process.job import DEVNULL, Completed, Ending
 
 __all__ = ["await_listening", "run_program"]
 
@@ -33,39 +34,47 @@ def await_listening(lab: Lab, arguments: Sequence[str]) -> Answer:
     return Answer({"host": host, "protocol": protocol, "port": int(port), "waited_s": lab.now() - began_s})
 
 
-def run_program(lab: Lab, host: str, command: str, jobs: Jobs, capture_output: bool = False) -> Answer:
+def run_program(lab: Lab, host: str, command: str, jobs: Jobs, kept: Kept, capture_output: bool = False) -> Answer:
     """Run the shell command `command` in `host`; one that ends with ``&`` goes on in the background.
 
     Its output goes to the user as it comes; with `capture_output` it is in the answer instead. `jobs` numbers those in
-    the background.
+    the background. What `command` sets, where it does nothing else, is kept in `kept` for the lines after it.
     """
-    if command.split()[0] == "cd" and not any(sign in command for sign in "&;|"):
-        raise BadValue(
-            "each line has a shell of its own, so a cd has no effect on the next line",
-            f"write: {host} {command.strip()} && PROGRAM; or open a shell with: {host} bash",
-        )
+    if kept.sets(command):
+        return _set(lab, host, command, kept, capture_output)
     background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
     where = lab[host]
-    _, cwd = of_caller(lab, host)
+    cwd = kept.folder or of_caller(lab, host)[1]
     if background:
-        command = command.rstrip()[:-1].strip()
+        command = kept.before(command.rstrip()[:-1].strip())
         job = where.popen(command, shell=True, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno(), cwd=cwd)
         number = jobs.number(job.number)
         return Answer({"job": job.number, "number": number, "pid": job.pid}, f"[{number}] {job.pid}")
     if capture_output:
-        done = where.run(command, shell=True, cwd=cwd)
-        data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}
-        return Answer(data, ok=done.returncode == 0)
+        return _captured(where.run(kept.before(command), shell=True, cwd=cwd))
     sys.stdout.flush()
-    ended = _foreground(lab, host, command, cwd)
+    ended = _foreground(lab, host, command, kept, cwd)
     return Answer({"status": ended.shell_status, "elapsed_s": ended.elapsed_s}, ok=ended.returncode == 0)
 
 
-def _foreground(lab: Lab, host: str, command: str, cwd: str | None) -> Ending:
+def _captured(done: Completed) -> Answer:
+    data = {"stdout": done.stdout, "stderr": done.stderr, "status": done.shell_status, "elapsed_s": done.elapsed_s}
+    return Answer(data, ok=done.returncode == 0)
+
+
+def _set(lab: Lab, host: str, command: str, kept: Kept, capture_output: bool) -> Answer:
+    done = kept.take(lab, host, command)
+    if capture_output:
+        return _captured(done)
+    sys.stderr.write(done.stderr)
+    return Answer({"status": done.shell_status}, done.stdout.rstrip("\n"), done.returncode == 0, verbatim=True)
+
+
+def _foreground(lab: Lab, host: str, command: str, kept: Kept, cwd: str | None) -> Ending:
     if wants_terminal(lab, command.split()):
-        return run_on_terminal(lab, host, ["/bin/sh", "-c", command])
+        return run_on_terminal(lab, host, ["/bin/sh", "-c", kept.before(command, with_folder=True)])
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    job = lab[host].popen(command, shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=cwd)
+    job = lab[host].popen(kept.before(command), shell=True, stdin=DEVNULL, stdout=out, stderr=err, cwd=cwd)
     interrupted = False
     while True:
         try:

@@ -31,6 +31,7 @@ from twinnet.cli.prompt import (
 )
 from twinnet.cli.prompt.answer import Answer
 from twinnet.cli.prompt.jobs import Jobs
+from twinnet.cli.prompt.kept import Kept
 from twinnet.errors import BadValue, LabClosed, TwinnetError, did_you_mean, reason
 from twinnet.given_files import read_given_text
 from twinnet.lab.lab import Lab
@@ -109,6 +110,8 @@ COMMANDS: dict[str, Command] = {
     "jobs": Command("jobs", "show the programs that run"),
     "kill": Command("kill N [SIGNAL]", "end a program of jobs, or send it another signal"),
     "terminal": Command("terminal HOST...", "open a shell of each host in a new window", ("host",)),
+    "xterm": Command("xterm HOST...", "the same; so does gterm", ("host",)),
+    "x": Command("x HOST PROGRAM...", "run a program with windows in a host", ("host",)),
     "time": Command("time LINE", "do a line and say how long it took"),
     "source": Command("source FILE", "do the lines of a file", ("file",)),
     "py": Command("py EXPR", "evaluate Python: lab, tn, and every host by its name"),
@@ -124,6 +127,9 @@ COMMANDS: dict[str, Command] = {
 
 _AS_IN_MININET = {"xterm": "terminal", "gterm": "terminal"}
 """Commands of Mininet's prompt by another name."""
+
+_HELPED_BY = {"gterm": "xterm", "quit": "exit", "px": "py", "!": "sh", "?": "help"}
+"""Commands that have no line of help of their own."""
 
 _ALONE = ("nodes", "net", "intfs", "dump", "links", "controllers", "tunnels", "jobs")
 """Commands that nothing follows, but ``|`` and a program."""
@@ -184,6 +190,7 @@ class Session:
         self._door = "the prompt" if lasts else "twinnet do"
         self.captures: capturing.Captures = capturing.Captures()
         self.jobs: Jobs = Jobs()
+        self._kept: dict[str, Kept] = {}
         self.watches: watching.Watches = watching.Watches(None if as_json else _show)
         self.names: dict[str, Any] = {"tn": twinnet, "lab": lab}
         for host in lab.hosts:
@@ -300,7 +307,8 @@ class Session:
         if first in self.lab.layout.names("host"):
             if not rest:
                 raise BadValue(f"{first}: no program was given", f"write for example: {first} ping -c3 {first}")
-            return programs.run_program(self.lab, first, rest, self.jobs, capture_output=self.as_json)
+            kept = self._kept.setdefault(first, Kept())
+            return programs.run_program(self.lab, first, rest, self.jobs, kept, capture_output=self.as_json)
         if first in self.lab.layout.nodes:
             kind = self.lab.layout.node(first)["kind"]
             hosts = self.lab.layout.names("host")
@@ -409,6 +417,7 @@ def _refuse_surplus(command: str, words: Sequence[str]) -> None:
 
 
 def _help(about: str = "") -> Answer:
+    about = _HELPED_BY.get(about, about)
     if about and about not in COMMANDS:
         raise BadValue(f"there is no command {about!r}", did_you_mean(about, COMMANDS, "see: help"))
     rows = [[one.usage, one.help] for name, one in COMMANDS.items() if about in ("", name)]
