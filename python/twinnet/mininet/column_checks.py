@@ -10,17 +10,39 @@ from twinnet.ovsdb.row_texts import members
 from twinnet.ovsdb.schema import open_vswitch
 from twinnet.ovsdb.values import BaseType, ColumnType
 
-__all__ = ["boolean", "check_columns", "column_type", "table_named"]
-
-_SHORT_NAMES = {"br": "Bridge", "iface": "Interface"}
+__all__ = ["boolean", "check_columns", "column_named", "column_type", "table_named"]
 
 
 def table_named(word: str) -> str:
-    """Return the name of the table that `word` means, whatever its case; raises :class:`Refused`."""
-    names = {name.lower(): name for name in open_vswitch().tables} | _SHORT_NAMES
-    if word.lower() not in names:
+    """Return the name of the table that `word` means, whatever its case and perhaps cut short; raises
+    :class:`Refused`."""
+    names = _meant(word, open_vswitch().tables)
+    if not names:
         raise Refused(f'unknown table "{word}"')
-    return names[word.lower()]
+    if len(names) > 1:
+        raise Refused(f'"{word}" matches multiple table names: {", ".join(names)}')
+    return names[0]
+
+
+def column_named(table: str, word: str) -> str:
+    """Return the name of the column of `table` that `word` means, as :func:`table_named` does."""
+    if word.lower() == "_uuid":
+        return "_uuid"
+    names = _meant(word, open_vswitch().tables[table].columns)
+    if not names:
+        raise Refused(f'{table} does not contain a column whose name matches "{word}"')
+    if len(names) > 1:
+        raise Refused(f'{table} contains more than one column whose name matches "{word}": {", ".join(names)}')
+    return names[0]
+
+
+def _meant(word: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` that `word` is, or that begin so where it is none: ``-`` is ``_`` and letters have no case."""
+    plain = word.lower().replace("-", "_")
+    by_plain = {name.lower(): name for name in sorted(names)}
+    if plain in by_plain:
+        return [by_plain[plain]]
+    return sorted(name for text, name in by_plain.items() if plain and text.startswith(plain))
 
 
 def column_type(table: str, column: str) -> ColumnType:

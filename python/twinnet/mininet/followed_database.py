@@ -18,6 +18,7 @@ from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.log import warn
 from twinnet.mininet.switch_columns import (
+    KEPT_COLUMNS,
     POLICING_COLUMNS,
     TABLES,
     TREE_COLUMNS,
@@ -83,8 +84,15 @@ class FollowedDatabase:
         managers = [draft.named("Manager", "target", target, {}) for target in self._switches.managers]
         version: Value = (VERSION,)
         root: Row = {"bridges": references(bridges), "manager_options": references(managers), "ovs_version": version}
+        root |= self._kept("Open_vSwitch", ".")
         draft.put("Open_vSwitch", next(iter(draft.tables["Open_vSwitch"]), _ROOT), root)
         self.database.put(draft.tables)
+
+    def _kept(self, table: str, record: str) -> Row:
+        """The columns of a row that make no difference."""
+        schema = self.database.schema.tables[table]
+        row = row_of(schema, self._switches.kept.get((table, record), {}), {})
+        return {column: row.get(column, schema.columns[column].default()) for column in KEPT_COLUMNS[table]}
 
     def _pull_bridge(self, draft: Draft, plan: SwitchPlan) -> str:
         ports: list[str] = []
@@ -97,9 +105,11 @@ class FollowedDatabase:
             up = port is None or not self._fabric.is_down(port)
             inner |= dict(zip(POLICING_COLUMNS, ((one,) for one in plan.policing.get(name, (0, 0))), strict=True))
             inner |= {"admin_state": ("up" if up else "down",), "link_state": ("up" if up else "down",)}
+            inner |= self._kept("Interface", name)
             row: Row = {"interfaces": references([draft.named("Interface", "name", name, inner)])}
             vlans = plan.vlans.get(name, {})
             row |= {one: value_of(draft.column("Port", one), vlans.get(one, "")) for one in VLAN_COLUMNS}
+            row |= self._kept("Port", name)
             row["qos"] = references([self._switches.port_qos[name]] if name in self._switches.port_qos else [])
             ports.append(draft.named("Port", "name", name, row))
             draft.ports[name] = ports[-1]
@@ -124,6 +134,7 @@ class FollowedDatabase:
                 "protocols": ColumnType.ordered(set(plan.protocols)),
                 **{column: (column in plan.spanning_tree,) for column in TREE_COLUMNS},
                 "datapath_id": (f"{plan.dpid:016x}",),
+                **self._kept("Bridge", plan.name),
             },
         )
 
@@ -155,6 +166,15 @@ class FollowedDatabase:
             identifier: {"table": table, **strings_of(self.database.schema.tables[name], row, names)}
             for table, name in TABLES.items()
             for identifier, row in rows[name].items()
+        }
+        self._switches.kept = {
+            (table, _record_of(table, row)): {
+                name: text
+                for name, text in strings_of(self.database.schema.tables[table], row, {}).items()
+                if name.partition(":")[0] in columns
+            }
+            for table, columns in KEPT_COLUMNS.items()
+            for row in rows[table].values()
         }
         held = self._switches.port_qos
         self._switches.port_qos = {
@@ -227,6 +247,11 @@ class FollowedDatabase:
         for target in (one for one in self._switches.managers if one.startswith("p")):
             doors[target] = partial(_opened, target)
         self.server.listen(doors)
+
+
+def _record_of(table: str, row: Row) -> str:
+    """The word by which ``ovs-vsctl`` names a row."""
+    return "." if table == "Open_vSwitch" else str(first(row["name"]))
 
 
 def _opened(target: str) -> socket.socket:

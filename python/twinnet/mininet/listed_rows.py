@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from twinnet.mininet.column_checks import column_type
-from twinnet.mininet.switch_columns import cell_text
+from twinnet.mininet.switch_columns import atom_text, cell_text
 from twinnet.ovsdb.qos_rows import Refused
 from twinnet.ovsdb.row_texts import members
 from twinnet.ovsdb.schema import open_vswitch
+from twinnet.ovsdb.values import ColumnType
 
-__all__ = ["Form", "full_row", "listed"]
+__all__ = ["Form", "every_column", "full_row", "listed"]
 
 _FORMATS = ("list", "table", "csv", "json", "html")
 _DATA = ("string", "bare", "json")
@@ -64,12 +65,26 @@ def full_row(table: str, held: Mapping[str, str]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for column, kind in sorted(open_vswitch().tables[table].columns.items()):
         if kind.value is None:
-            row[column] = held.get(column, _empty(table, column))
+            row[column] = _cell(kind, held[column]) if column in held else _empty(table, column)
             continue
         texts = {one.removeprefix(f"{column}:"): text for one, text in held.items() if one.startswith(f"{column}:")}
         number = kind.key.kind == "integer"
         row[column] = {int(key) if number else key: text for key, text in sorted(texts.items())}
     return row
+
+
+def every_column(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `row` with all columns of `table`, in the order of their names, and with no others."""
+    columns = sorted(open_vswitch().tables[table].columns)
+    return {"_uuid": row["_uuid"]} | {one: row[one] if one in row else _empty(table, one) for one in columns}
+
+
+def _cell(kind: ColumnType, text: str) -> str:
+    """A cell as ``ovs-vsctl`` prints it, of a text that it was given."""
+    is_text = kind.key.kind == "string"
+    atoms = members(text) if not is_text or kind.most > 1 else [text]
+    said = ", ".join(atom_text(one) if is_text else one for one in atoms)
+    return f"[{said}]" if kind.most > 1 or not atoms else said
 
 
 def listed(table: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], form: Form) -> str:

@@ -12,8 +12,10 @@ from twinnet.ovsdb.qos_rows import Refused
 from twinnet.ovsdb.row_texts import members, row_identifier
 
 __all__ = [
+    "KEPT_COLUMNS",
     "MIRROR_COLUMNS",
     "POLICING_COLUMNS",
+    "SAMPLING_TABLES",
     "TABLES",
     "TREE_COLUMNS",
     "VLAN_COLUMNS",
@@ -28,8 +30,24 @@ __all__ = [
     "with_names",
 ]
 
-TABLES = {"qos": "QoS", "queue": "Queue", "mirror": "Mirror"}
+TABLES = {
+    "qos": "QoS",
+    "queue": "Queue",
+    "mirror": "Mirror",
+    "sflow": "sFlow",
+    "netflow": "NetFlow",
+    "ipfix": "IPFIX",
+}
 """The tables whose rows are made by ``create``."""
+SAMPLING_TABLES = ("sflow", "netflow", "ipfix")
+"""Those of them whose rows say how a bridge samples: they are kept, and nothing is sampled."""
+KEPT_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "Open_vSwitch": ("external_ids", "other_config"),
+    "Bridge": ("datapath_type", "mcast_snooping_enable", "external_ids", "other_config", *SAMPLING_TABLES),
+    "Port": ("external_ids", "other_config"),
+    "Interface": ("external_ids", "other_config"),
+}
+"""Columns that make no difference here, and are kept and shown."""
 
 TREE_COLUMNS = ("stp_enable", "rstp_enable")
 """Columns of a bridge that have it keep to a spanning tree: to ours, whichever of them it is."""
@@ -47,6 +65,8 @@ MIRROR_COLUMNS = (
 )
 _WORD = re.compile(r"(?!(?:true|false)$)[A-Za-z_][\w.-]*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HIGHEST_VLAN = 4094
+_QUOTED = ' "'
+_MAPS = ("queues", "other_config", "external_ids", "options")
 
 
 def port_identifier(name: str) -> str:
@@ -106,12 +126,12 @@ def columns_of(settings: list[str]) -> dict[str, str]:
     for setting in settings:
         column, _, value = setting.partition("=")
         name, colon, key = column.partition(":")
-        # Open vSwitch takes names of columns that are cut short; scripts write this one so.
-        column = {"option": "options"}.get(name, name.replace("-", "_")) + colon + key
-        if value.startswith("{") or ("=" in value and column in ("queues", "other_config")):
+        column = name.replace("-", "_") + colon + key
+        if value.startswith("{") or ("=" in value and column in _MAPS):
             for pair in value.strip("{}").split(","):
-                key, _, content = pair.partition("=")
-                found[f"{column}:{key.strip()}"] = content.strip()
+                key, given, content = pair.partition("=")
+                if given:
+                    found[f"{column}:{key.strip(_QUOTED)}"] = content.strip(_QUOTED)
         else:
             found[column] = value.strip('"')
     return found

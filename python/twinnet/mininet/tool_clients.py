@@ -54,7 +54,7 @@ for my $run (@runs) {
         # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
         $out = $last eq "list-br" ? $before . $out : length $before > length $out ? $before : $out;
         $before = $out;
-    } elsif ($status >= 0 and $err !~ /no bridge named|no port named/) {
+    } elsif ($status >= 0 and $err !~ /no (?:bridge|port) named|no row "/) {
         last;
     }
 }
@@ -111,7 +111,7 @@ for run in sorted(name for name in runs if name.endswith(".vsctl")):
         # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
         out = before + out if sys.argv[-1] == "list-br" else max(before, out, key=len)
         before = out
-    elif status >= 0 and b"no bridge named" not in err and b"no port named" not in err:
+    elif status >= 0 and not any(said in err for said in (b"no bridge named", b"no port named", b'no row "')):
         break
 if status == -1:
     here = os.path.dirname(os.path.abspath(sys.argv[0]))

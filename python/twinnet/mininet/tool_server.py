@@ -87,7 +87,7 @@ class _Database:
             reply = {"out": out, "err": "".join(f"ovs-vsctl: {note}\n" for note in database.notes), "status": 0}
         except (Refused, TwinnetError, OSError, IndexError, ValueError) as refused:
             reason = "the command lacks words" if isinstance(refused, IndexError) else str(refused)
-            reply = {"out": "", "err": f"ovs-vsctl: {reason}\n", "status": 2 if asked[:1] == ["br-exists"] else 1}
+            reply = {"out": "", "err": f"ovs-vsctl: {reason}\n", "status": 2 if "br-exists" in asked else 1}
         FABRIC.settle()
         return reply
 
