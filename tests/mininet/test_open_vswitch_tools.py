@@ -565,14 +565,14 @@ def test_rows_of_samples_are_kept_and_shown_while_a_bridge_refers_to_them(
 
 
 def test_what_is_kept_of_a_bridge_goes_with_it(database: SwitchDatabase) -> None:
-    database.run("add-br s2 -- set br s2 datapath_type=netdev external_ids:a=b".split())
+    database.run(["add-br", "s2", "--", "set", "br", "s2", "datapath_type=netdev", "external_ids:a=b"])
     assert "    Bridge s2\n        fail_mode: standalone\n        datapath_type: netdev\n" in database.run(["show"])
-    database.run("del-br s2 -- add-br s2".split())
-    assert database.run("get br s2 datapath_type external_ids".split()) == '""\n{}\n'
+    database.run(["del-br", "s2", "--", "add-br", "s2"])
+    assert database.run(["get", "br", "s2", "datapath_type", "external_ids"]) == '""\n{}\n'
 
 
 def test_ports_are_shown_with_their_vlans(database: SwitchDatabase) -> None:
-    database.run("set port s1-eth1 tag=10 -- set port s1-eth2 trunks=10,20".split())
+    database.run(["set", "port", "s1-eth1", "tag=10", "--", "set", "port", "s1-eth2", "trunks=10,20"])
     shown = database.run(["show"])
     assert "        Port s1-eth1\n            tag: 10\n            Interface s1-eth1\n" in shown
     assert "        Port s1-eth2\n            trunks: [10, 20]\n            Interface s1-eth2\n" in shown

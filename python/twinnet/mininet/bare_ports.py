@@ -47,7 +47,8 @@ class BarePort:
 
 @dataclass(eq=False)
 class OwnPort(BarePort):
-    """The port of a switch that leads to the machine itself: its interface has the switch's name, as in Open vSwitch.
+    """The port of a switch that leads to the machine itself, by an interface that the fabric makes: the switch's own,
+    which has the switch's name, or one of type internal, as in Open vSwitch.
 
     Parameters
     ----------
@@ -55,12 +56,15 @@ class OwnPort(BarePort):
         The name of the other end of the pair, which the fabric holds.
     process
         A process in whose network namespace that end is.
+    outer
+        A process in whose network namespace the interface itself is; ``None``: in the script's machine.
     joined
         Whether the interface was taken up; until then it is a port without a link.
     """
 
     inner: str = ""
     process: int = 0
+    outer: int | None = None
     joined: bool = False
 
 

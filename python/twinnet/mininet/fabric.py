@@ -29,6 +29,7 @@ from twinnet.mininet.kernel import in_network_of
 from twinnet.mininet.log import debug
 from twinnet.mininet.port_configuration import Change, configuration_text
 from twinnet.mininet.tool_connection import ToolConnection
+from twinnet.mininet.tool_doors import RUN_VARIABLE
 from twinnet.ovsdb.qos_rows import Refused
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from twinnet.mininet.link import Intf, Link
     from twinnet.results.fidelity import FidelityRecord
 
-__all__ = ["FABRIC", "Fabric", "Wire"]
+__all__ = ["FABRIC", "Fabric", "Wire", "is_there"]
 
 _SOON_S = 0.05
 """A change that no command waits for takes effect after so long, so that several are made together."""
@@ -126,28 +127,47 @@ class Fabric:
                 plan.own = self._own_port(plan.name)
         self.topology_changed()
 
-    def _own_port(self, name: str) -> OwnPort | None:
+    def _own_port(self, name: str, outer: int | None = None) -> OwnPort | None:
         """The own port of the switch `name`, with an interface of that name; none where another one has it."""
         if name in self._own:
             return self._own[name]
+        if RUN_VARIABLE not in os.environ:
+            # Outside of a script's machine the names belong to somebody else.
+            return None
         self._wires_made += 1
-        port = OwnPort(name, inner=f"own{self._wires_made}", process=self._hidden_namespace())
+        port = OwnPort(name, inner=f"own{self._wires_made}", process=self._hidden_namespace(), outer=outer)
         address = f"{_OWN_ADDRESSES}{zlib.crc32(name.encode()):08x}"
         try:
-            rtnetlink.create_pair(port.inner, name, None, address, port.process, None, mtu1=_LONGEST_MTU, up1=True)
+            rtnetlink.create_pair(port.inner, name, None, address, port.process, outer, mtu1=_LONGEST_MTU, up1=True)
         except OSError as refused:
-            debug(f"*** {name} has no interface of its own: {refused.strerror}\n")
+            debug(f"*** there is no interface {name}: {refused.strerror}\n")
             return None
         self._own[name] = port
         return port
 
+    def internal_port(self, name: str, plan: SwitchPlan) -> OwnPort | BarePort:
+        """Return a port of type internal: with an interface `name` where `plan` is. Where there is an interface of that
+        name, it is that one."""
+        if os.getpid() != self._owner:
+            return BarePort(name)
+        with self._lock:
+            port = self._own_port(name, plan.process)
+            if port is None:
+                return BarePort(name)
+            # Whoever makes it is to use it: no frame is to wait for the fabric to be built anew.
+            port.joined = True
+            return port
+
     def _delete_own(self) -> None:
-        """Delete the interfaces of switches that are gone."""
-        gone = [name for name in self._own if name not in self._state.switches]
-        for name in gone:
-            del self._own[name]
+        """Delete the interfaces that the fabric has made for ports that are gone."""
+        ports = [port for plan in self._state.switches.values() for port in plan.every_port().values()]
+        kept = {port.name for port in ports if isinstance(port, OwnPort)}
+        gone = [self._own.pop(name) for name in list(self._own) if name not in kept]
         with contextlib.suppress(OSError):
-            rtnetlink.delete_together(gone)
+            rtnetlink.delete_together([port.name for port in gone if port.outer is None])
+        for port in (one for one in gone if one.outer is not None):
+            with contextlib.suppress(OSError), in_network_of(port.outer):
+                rtnetlink.delete_together([port.name])
 
     def stop_switch(self, name: str) -> None:
         """Have a switch no longer forward."""
@@ -224,6 +244,7 @@ class Fabric:
                 state.switches, state.queues = switches, queues
                 for name, plan in switches.items():
                     plan.restore(held[name])
+                self._delete_own()
                 # Who asked on the way for what the fabric counts has had a part of it take effect.
                 self._changed = changed or self._process is not process
                 if self._timer is not None and not self._changed:
@@ -269,15 +290,19 @@ class Fabric:
         return self._hidden
 
     def leave(self, switches: Iterable[str], links: Sequence[Link]) -> list[str]:
-        """Take switches and links out, and have that take effect; return the names of the switches' own interfaces,
-        which nobody needs any more."""
+        """Take switches and links out, and have that take effect; return the names of the interfaces that the fabric
+        has made for these switches, which nobody needs any more."""
         gone = {id(link) for link in links}
         with self._lock:
             own: list[str] = []
             for name in switches:
-                self._changed |= self._state.switches.pop(name, None) is not None
-                if self._own.pop(name, None) is not None:
-                    own.append(name)
+                plan = self._state.switches.pop(name, None)
+                if plan is None:
+                    continue
+                self._changed = True
+                for port in plan.every_port().values():
+                    if isinstance(port, OwnPort) and port.outer is None and self._own.pop(port.name, None):
+                        own.append(port.name)
             kept = [wire for wire in self._state.wires if id(wire.link) not in gone]
             self._changed |= len(kept) < len(self._state.wires)
             self._state.wires = kept
@@ -358,7 +383,7 @@ class Fabric:
     def _states(self) -> dict[str, InterfaceState]:
         """How the interfaces at the ends of lines stand, by their names."""
         places = [
-            (None if port is plan.own else plan.process, port.name)
+            (port.outer if isinstance(port, OwnPort) else plan.process, port.name)
             for plan in self._state.switches.values()
             for port in plan.every_port().values()
         ]
@@ -490,14 +515,17 @@ class Fabric:
 
     def is_down(self, intf: Intf | BarePort) -> bool:
         """Return whether the interface was taken down."""
-        return intf.name in self._state.down or (isinstance(intf, OwnPort) and not intf.joined)
+        if isinstance(intf, OwnPort):
+            state = self._seen.get(intf.name)
+            return state is None or not state.up
+        return intf.name in self._state.down
 
     def _plan(self) -> Plan:
         switches = {
             plan.name: replace(
                 plan,
-                ports={number: intf for number, intf in plan.ports.items() if _exists(intf, plan)},
-                own=plan.own if plan.own is not None and _exists(plan.own, plan) else None,
+                ports={number: intf for number, intf in plan.ports.items() if is_there(intf, plan)},
+                own=plan.own if plan.own is not None and is_there(plan.own, plan) else None,
             )
             for plan in self._state.switches.values()
         }
@@ -516,8 +544,8 @@ class Fabric:
         self.settle()
 
 
-def _exists(intf: Intf | BarePort, plan: SwitchPlan) -> bool:
-    """Whether the interface is there still: a script may have deleted it by itself."""
+def is_there(intf: Intf | BarePort, plan: SwitchPlan) -> bool:
+    """Return whether the interface of a port of `plan` is there: a script may have deleted it by itself."""
     if isinstance(intf, VirtualPort):
         return True
     with in_network_of(plan.process):

@@ -221,13 +221,16 @@ class Plan:
         return {id(intf): plan for plan in self.switches.values() for intf in plan.ports.values()}
 
     def _outer(self) -> list[tuple[SwitchPlan, Intf | BarePort]]:
-        """The ports whose other end is no port of a switch of the fabric: frames pass the kernel there."""
+        """The ports whose other end is no port of a switch of the fabric: frames pass the kernel there. Interfaces that
+        the fabric has made itself are such once they were taken up."""
         inner = {id(intf) for pair in self._pairs() for _, intf in pair}
         return [
-            (plan, plan.ports[number])
+            (plan, port)
             for plan in self.switches.values()
-            for number in sorted(plan.ports)
-            if id(plan.ports[number]) not in inner and not isinstance(plan.ports[number], VirtualPort)
+            for _, port in sorted(plan.ports.items())
+            if id(port) not in inner
+            and not isinstance(port, VirtualPort)
+            and (port.joined if isinstance(port, OwnPort) else True)
         ] + [(plan, plan.own) for plan in self.switches.values() if plan.own is not None and plan.own.joined]
 
     def _pairs(self) -> list[tuple[_Owned, _Owned]]:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from twinnet.control.targets import parse_listen
 from twinnet.errors import TwinnetError
-from twinnet.mininet.bare_ports import VIRTUAL_KINDS, BarePort, VirtualPort
+from twinnet.mininet.bare_ports import VIRTUAL_KINDS, BarePort, OwnPort, VirtualPort
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.log import warn
 from twinnet.mininet.switch_columns import (
+    INTERNAL,
     KEPT_COLUMNS,
     POLICING_COLUMNS,
     TABLES,
@@ -98,7 +99,8 @@ class FollowedDatabase:
         ports: list[str] = []
         for number, intf in [*sorted(plan.ports.items()), (_LOCAL_PORT, None)]:
             name = plan.name if intf is None else intf.name
-            inner: Row = {"ofport": (number,), "type": ("internal",) if intf is None else ("",)}
+            is_made = intf is None or isinstance(intf, OwnPort)
+            inner: Row = {"ofport": (number,), "type": (INTERNAL,) if is_made else ("",)}
             if isinstance(intf, VirtualPort):
                 inner |= {"type": (intf.kind,), "options": dict[Atom, Atom](intf.options.items())}
             port = plan.own if intf is None else intf
@@ -194,6 +196,7 @@ class FollowedDatabase:
         vlans: dict[str, dict[str, str]] = {}
         numbers: dict[str, int | None] = {}
         virtual: dict[str, VirtualPort | None] = {}
+        internal: set[str] = set()
         policing: dict[str, tuple[int, int]] = {}
         for port in (rows["Port"][str(one)] for one in row["ports"]):
             intf = rows["Interface"][str(first(port["interfaces"]))]
@@ -201,13 +204,14 @@ class FollowedDatabase:
             if port_name != name and _is_ours(intf):
                 numbers[port_name] = whole_number(intf["ofport_request"])
                 virtual[port_name] = _virtual_port(intf)
+                internal |= {port_name} if first(intf["type"]) == INTERNAL else set()
                 rate, burst = (whole_number(intf[one]) or 0 for one in POLICING_COLUMNS)
                 policing[port_name] = (rate, burst)
                 vlans[port_name] = {one: text_of(port[one]) for one in VLAN_COLUMNS if port[one]}
         plan.policing = {port: rates for port, rates in policing.items() if any(rates)}
         plan.vlans = {port: columns for port, columns in vlans.items() if columns}
         kept = {
-            intf.name: (number, self._port_for(intf, virtual[intf.name]))
+            intf.name: (number, self._port_for(plan, intf, virtual[intf.name], intf.name in internal))
             for number, intf in plan.ports.items()
             if intf.name in numbers
         }
@@ -215,7 +219,8 @@ class FollowedDatabase:
         for port, asked in numbers.items():
             if port not in kept:
                 free = next(number for number in range(1, _LOCAL_PORT) if number not in ports)
-                ports[asked if asked and asked not in ports else free] = virtual[port] or self._fabric.interface(port)
+                made = self._port_for(plan, self._fabric.interface(port), virtual[port], port in internal)
+                ports[asked if asked and asked not in ports else free] = made
         if plan.ports != ports:
             plan.ports = ports
         targets = [str(first(rows["Controller"][str(one)]["target"])) for one in row["controller"]]
@@ -229,8 +234,12 @@ class FollowedDatabase:
         if repr(plan) != before:
             self._fabric.topology_changed()
 
-    def _port_for(self, held: Intf | BarePort, wanted: VirtualPort | None) -> Intf | BarePort:
+    def _port_for(
+        self, plan: SwitchPlan, held: Intf | BarePort, wanted: VirtualPort | None, is_internal: bool
+    ) -> Intf | BarePort:
         """The port `held` where it is as rows want it, or another in its place."""
+        if is_internal:
+            return self._fabric.internal_port(held.name, plan) if type(held) is BarePort else held
         if wanted is None:
             return self._fabric.interface(held.name) if isinstance(held, VirtualPort) else held
         same = isinstance(held, VirtualPort) and (held.kind, held.options) == (wanted.kind, wanted.options)
@@ -263,7 +272,7 @@ def _opened(target: str) -> socket.socket:
 
 
 def _is_ours(interface: Row) -> bool:
-    return first(interface["type"]) in ("", "system", "internal") or _virtual_port(interface) is not None
+    return first(interface["type"]) in ("", "system", INTERNAL) or _virtual_port(interface) is not None
 
 
 def _is_port_of_ours(draft: Draft, port: str) -> bool:

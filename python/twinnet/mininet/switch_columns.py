@@ -12,6 +12,7 @@ from twinnet.ovsdb.qos_rows import Refused
 from twinnet.ovsdb.row_texts import members, row_identifier
 
 __all__ = [
+    "INTERNAL",
     "KEPT_COLUMNS",
     "MIRROR_COLUMNS",
     "POLICING_COLUMNS",
@@ -51,6 +52,8 @@ KEPT_COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 TREE_COLUMNS = ("stp_enable", "rstp_enable")
 """Columns of a bridge that have it keep to a spanning tree: to ours, whichever of them it is."""
+INTERNAL = "internal"
+"""The type of an interface that a switch makes itself."""
 VLAN_COLUMNS = ("tag", "trunks", "vlan_mode")
 POLICING_COLUMNS = ("ingress_policing_rate", "ingress_policing_burst")
 """Columns of an interface: kbit/s that may come in, and kbit at once."""
@@ -150,7 +153,7 @@ def checked_row(table: str, columns: dict[str, str]) -> dict[str, str]:
 def check_port_columns(table: str, columns: Mapping[str, str]) -> None:
     """Raise :class:`Refused` for columns of a port or interface that make a difference which ours do not have."""
     for column, value in columns.items():
-        if column in ("ofport_request", "type") and value in ("", "system", "internal"):
+        if column == "type" and value in ("", "system", INTERNAL):
             continue
         if column != "ofport_request":
             raise Refused(f"{table}: our switches have no {column}={value}")

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, cast
 from twinnet.mininet.bare_ports import (
     LOCAL_PORT,
     BarePort,
+    OwnPort,
     VirtualPort,
     virtual_columns,
 )
 from twinnet.mininet.column_checks import boolean, check_columns
+from twinnet.mininet.fabric import is_there
 from twinnet.mininet.fabric_plan import PROTOCOLS, SwitchPlan
 from twinnet.mininet.listed_rows import Form, listed
 from twinnet.mininet.switch_columns import (
+    INTERNAL,
     KEPT_COLUMNS,
     POLICING_COLUMNS,
     SAMPLING_TABLES,
@@ -52,7 +55,7 @@ __all__ = ["Refused", "SwitchDatabase"]
 
 _KEPT = ("rows", "port_qos", "bridge_mirrors", "kept", "targets", "managers")
 """The attributes that a command line leaves as they were where one of its commands is refused."""
-_INTERNAL = "                type: internal"
+_INTERNAL = f"                type: {INTERNAL}"
 _OF_RECORDS = ("list", "get", "set", "add", "remove", "clear", "destroy", "wait-until")
 
 
@@ -75,7 +78,8 @@ class SwitchDatabase(SwitchRows):
     managers: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
     _coming: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict[str, tuple[str, dict[str, str]]])
-    """The types and options of ports without an interface that the command line tells of, by their names."""
+    """The types and options of ports without an interface of the machine that the command line tells of, by their
+    names."""
     _form: Form = field(default_factory=Form)
 
     def run(self, arguments: list[str]) -> str:
@@ -226,6 +230,8 @@ class SwitchDatabase(SwitchRows):
         if trunks := members(vlans.get("trunks", "")):
             lines.append(f"            trunks: [{', '.join(trunks)}]")
         lines.append(f"            Interface {port.name}")
+        if isinstance(port, OwnPort):
+            lines.append(_INTERNAL)
         if isinstance(port, VirtualPort):
             lines += [
                 f"                type: {port.kind}",
@@ -301,18 +307,23 @@ class SwitchDatabase(SwitchRows):
         vlans = {column: columns.pop(column) for column in VLAN_COLUMNS if column in columns}
         vlans_of(vlans)
         check_port_columns("Port", columns)
-        intf = self._port_to_be(name)
+        intf = self._port_to_be(name, plan)
         owned = next((number for number, one in getattr(intf.node, "intfs", {}).items() if one is intf), None)
         free = next(number for number in range(1, 1 << 16) if number not in plan.ports)
         plan.ports[owned if owned and owned not in plan.ports else free] = intf
+        if type(intf) is BarePort and not is_there(intf, plan):
+            said = f"Error detected while setting up '{name}': could not open network device {name} (No such device)"
+            self.notes.append(said)
         if vlans:
             plan.vlans[name] = vlans
         self.fabric.topology_changed()
 
-    def _port_to_be(self, name: str) -> Intf | BarePort:
-        """The interface `name`, or the port without one that the command line tells of."""
+    def _port_to_be(self, name: str, plan: SwitchPlan) -> Intf | BarePort:
+        """The interface `name`, or the port of another type that the command line tells of."""
         if name not in self._coming:
             return self.fabric.interface(name)
+        if self._coming[name][0] == INTERNAL:
+            return self.fabric.internal_port(name, plan)
         port = VirtualPort(name)
         port.change(*self._coming[name])
         return port
@@ -394,6 +405,9 @@ class SwitchDatabase(SwitchRows):
         virtual = virtual_columns(columns) if isinstance(port, VirtualPort) else None
         if virtual is not None:
             self._change_virtual(port, *virtual)
+        if columns.get("type") == INTERNAL and type(port) is BarePort:
+            plan.ports[number] = self.fabric.internal_port(record, plan)
+            self.fabric.topology_changed()
         policing = {one: columns.pop(one) for one in POLICING_COLUMNS if one in columns}
         check_port_columns("Interface", columns)
         if policing:
@@ -639,12 +653,13 @@ def _form(settings: Mapping[str, str]) -> Form:
 
 
 def _virtual_ports(commands: list[list[str]]) -> dict[str, tuple[str, dict[str, str]]]:
-    """The types and options that `commands` give to ports without an interface, by the ports' names."""
+    """The types and options that `commands` give to ports without an interface of the machine, by the ports' names."""
     found: dict[str, tuple[str, dict[str, str]]] = {}
     for command in commands:
         words = [word for word in command if not word.startswith("--")]
         if len(words) > 3 and words[:2] == ["set", "Interface"]:
-            kind, options = virtual_columns(columns_of(words[3:])) or ("", {})
+            columns = columns_of(words[3:])
+            kind, options = (INTERNAL, {}) if columns.get("type") == INTERNAL else virtual_columns(columns) or ("", {})
             if kind:
                 found[words[2]] = (kind, options)
     return found
