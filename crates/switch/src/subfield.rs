@@ -97,10 +97,11 @@ pub(super) fn parse(word: Word<'_>, matching: &Match) -> Result<Subfield, FlowSy
         Some((first, last)) => (bit(first), bit(last)),
     };
     let (Some(first), Some(last)) = (first, last) else { return Err(bad()) };
-    if first > last || u32::from(last) >= whole.min(own.field.bits()) {
+    if first > last || u32::from(last) >= whole {
         return Err(bad());
     }
-    Ok(Subfield { wire, part: Part { field: own, first_bit: first, bits: last - first + 1 } })
+    let bits = fields::bits_in_key(wire, own, first, last - first + 1).ok_or_else(bad)?;
+    Ok(Subfield { wire, part: Part { field: own, first_bit: first, bits } })
 }
 
 /// Writes bits of a field, as `ovs-ofctl` does.
@@ -118,7 +119,7 @@ pub(super) fn show_own(field: &'static MatchField, first_bit: u16, bits: u16) ->
     match fields::named(field) {
         // The field of 16 bits is the one that Open vSwitch calls so.
         Some(Oxm::InPort) if first_bit + bits <= 16 => show(Oxm::NxmInPort, first_bit, bits),
-        Some(wire) => show(wire, first_bit, bits),
+        Some(wire) => show(wire, first_bit, fields::bits_on_wire(wire, field, first_bit, bits)),
         None => format!("{}[{first_bit}..{}]", field.name, first_bit + bits.saturating_sub(1)),
     }
 }
@@ -155,16 +156,21 @@ mod tests {
             ("metadata[0..31]", "OXM_OF_METADATA[0..31]"),
             ("in_port", "NXM_OF_IN_PORT[]"),
             ("mpls_bos", "OXM_OF_MPLS_BOS[]"),
+            ("NXM_OF_ARP_OP[]", "NXM_OF_ARP_OP[]"),
+            ("arp_op", "NXM_OF_ARP_OP[]"),
+            ("NXM_OF_ARP_OP[0..15]", "NXM_OF_ARP_OP[]"),
+            ("NXM_OF_ARP_OP[0..3]", "NXM_OF_ARP_OP[0..3]"),
+            ("NXM_NX_ARP_SHA[]", "NXM_NX_ARP_SHA[]"),
         ] {
             let found = parse(Word::whole(text), &Match::default()).unwrap();
-            assert_eq!(show(found.wire, found.part.first_bit, found.part.bits), expected, "{text}");
+            assert_eq!(show_own(found.part.field, found.part.first_bit, found.part.bits), expected, "{text}");
         }
     }
 
     #[test]
     fn bits_that_a_field_has_not_are_refused() {
         for text in
-            ["reg0[32]", "reg0[5..3]", "reg0[", "reg0[1..]", "nw_tos[]", "dl_vlan[]", "nothing[]", "arp_op[]", ""]
+            ["reg0[32]", "reg0[5..3]", "reg0[", "reg0[1..]", "nw_tos[]", "dl_vlan[]", "nothing[]", "arp_op[8..15]", ""]
         {
             assert!(parse(Word::whole(text), &Match::default()).is_err(), "{text}");
         }

@@ -13,7 +13,7 @@ use super::super::matching::Match;
 use super::super::parse::LAST_TABLE;
 use super::super::pipeline::Pipeline;
 use super::super::value;
-use super::fields::{ours, theirs, BAD_SET_TYPE};
+use super::fields::{bits_in_key, bits_on_wire, ours, theirs, BAD_SET_TYPE};
 use super::numbers::{from_narrow, to_narrow};
 
 const fn bad<T>(code: BadAction) -> Result<T, ErrorKind> {
@@ -199,9 +199,17 @@ impl ActionReader<'_> {
                 Action::Move { from, from_bit: *source_offset, to, to_bit: *destination_offset, bits: *bits }
             }
             Nicira::RegisterLoad { destination, value } => {
-                let own = subfield(destination)?;
-                let mask = (u128::MAX >> (128 - u32::from(destination.bits))) << destination.offset;
-                self.load(Some(own), u128::from(*value) << destination.offset, mask)?
+                let wire = destination.id.field();
+                let own = field(destination.id);
+                let known = wire.zip(own).and_then(|(wire, own)| {
+                    bits_in_key(wire, own, destination.offset, destination.bits).filter(|bits| *bits > 0)
+                });
+                let Some(bits) = known else { return bad(BadAction::BadArgument) };
+                let ones = u128::MAX >> (128 - u32::from(bits));
+                if u128::from(*value) > ones {
+                    return bad(BadAction::BadArgument);
+                }
+                self.load(own, u128::from(*value) << destination.offset, ones << destination.offset)?
             }
             Nicira::RegisterLoadMasked(FieldMatch { field, value, mask }) => self.load(ours(*field), *value, *mask)?,
             Nicira::Note(bytes) => Action::Note(bytes.clone()),
@@ -382,7 +390,8 @@ fn common_nicira(action: &Action, matching: &Match) -> Option<nicira::Action> {
                 let (field, value, mask) = (theirs(field, matching)?, *value, *mask);
                 return Some(nicira::Action::RegisterLoadMasked(FieldMatch { field, value, mask }));
             }
-            let destination = Subfield { id: nxm(field)?, offset: offset as u16, bits: bits as u16 };
+            let bits = bits_on_wire(theirs(field, matching)?, field, offset as u16, bits as u16);
+            let destination = Subfield { id: nxm(field)?, offset: offset as u16, bits };
             nicira::Action::RegisterLoad { destination, value: (value >> offset) as u64 }
         }
         _ => return None,

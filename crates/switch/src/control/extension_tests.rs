@@ -5,7 +5,7 @@ use twinnet_openflow::nicira::{
 };
 use twinnet_openflow::oxm::{Field as Oxm, FieldId, FieldMatch};
 use twinnet_openflow::v13::{Action, BadAction, ErrorKind, Instruction, Message};
-use twinnet_packet::Frame;
+use twinnet_packet::{Field, FlowKey, Frame};
 
 use super::super::tests::{at, frames, ports};
 use super::tests::{apply, flow, to, Bench};
@@ -194,6 +194,21 @@ fn what_was_learnt_goes_soon_after_the_end_of_its_connection_where_learn_says_so
     bench.now = at(2);
     assert!(bench.switch.expire(bench.now) >= 1);
     assert_eq!(ports(&bench.send(1, &frames::udp(1, 2, 80))), [2, 3, 4]);
+}
+
+#[test]
+fn an_operation_of_arp_is_loaded_whole_and_told_so() {
+    let mut bench = Bench::new(4);
+    let loaded = |value| {
+        let load = nicira::Action::RegisterLoad { destination: Subfield::whole(Oxm::ArpOp), value };
+        let is_arp = vec![FieldMatch::exact(Oxm::EthType, 0x0806)];
+        Message::FlowMod(flow(0, 1, is_arp, apply(vec![nicira(load), to(2)])))
+    };
+    assert_eq!(bench.refusal(&loaded(2)), None);
+    let out = bench.send(1, &frames::arp(1, 2));
+    assert_eq!(FlowKey::extract(2, &out[0].frame.bytes).get(Field::NW_PROTO), 2);
+    // No key has it.
+    assert_eq!(bench.refusal(&loaded(0x102)), Some(ErrorKind::BadAction(BadAction::BadArgument)));
 }
 
 fn spread(algorithm: u16) -> Vec<usize> {

@@ -97,6 +97,26 @@ pub(crate) fn ours(field: Oxm) -> Option<&'static MatchField> {
     NAMES.iter().find(|(oxm, _)| *oxm == field).and_then(|(_, name)| MatchField::by_name(name))
 }
 
+/// How many bits of ours those of a field of the wire are: operations of ARP have 16 bits there, and 8 in a key.
+pub(crate) fn bits_in_key(wire: Oxm, own: &MatchField, first_bit: u16, bits: u16) -> Option<u16> {
+    let known = u16::try_from(own.field.bits()).unwrap_or(u16::MAX);
+    let whole = first_bit == 0 && bits == u16::from(wire.info().bits);
+    match first_bit.checked_add(bits) {
+        Some(end) if end <= known => Some(bits),
+        _ => whole.then_some(known),
+    }
+}
+
+/// How many bits of a field of the wire those of ours are: the reverse of `bits_in_key`.
+pub(crate) fn bits_on_wire(wire: Oxm, own: &MatchField, first_bit: u16, bits: u16) -> u16 {
+    let whole = first_bit == 0 && u32::from(bits) == own.field.bits();
+    if whole {
+        bits.max(u16::from(wire.info().bits))
+    } else {
+        bits
+    }
+}
+
 /// The wire's field that has our field's name, whatever frames match.
 pub(crate) fn named(field: &MatchField) -> Option<Oxm> {
     NAMES.iter().find(|(_, name)| *name == field.name).map(|(oxm, _)| *oxm)

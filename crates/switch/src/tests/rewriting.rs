@@ -80,6 +80,20 @@ fn arp_can_be_answered_by_rewriting() {
 }
 
 #[test]
+fn arp_is_answered_by_the_flow_of_openstack() {
+    let mut switch = secure(&["table=0,arp,arp_op=1,arp_tpa=10.0.0.4,\
+                               actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],mod_dl_src:00:00:00:00:00:09,\
+                               load:0x2->NXM_OF_ARP_OP[],move:NXM_NX_ARP_SHA[]->NXM_NX_ARP_THA[],\
+                               load:0x000000000009->NXM_NX_ARP_SHA[],move:NXM_OF_ARP_SPA[]->NXM_OF_ARP_TPA[],\
+                               load:0x0a000004->NXM_OF_ARP_SPA[],in_port"]);
+    let out = send(&mut switch, 1, &arp(1, 4));
+    let seen = key(&out[0].frame);
+    assert_eq!((out[0].port, seen.get(Field::ETH_SRC), seen.get(Field::ETH_DST)), (1, 9, 1));
+    assert_eq!((seen.get(Field::NW_PROTO), seen.get(Field::ARP_SHA), seen.get(Field::ARP_THA)), (2, 9, 1));
+    assert_eq!((seen.get(Field::NW_SRC), seen.get(Field::NW_DST)), (0x0a00_0004, 0x0a00_0001));
+}
+
+#[test]
 fn the_ports_of_a_later_fragment_are_not_there_to_be_changed() {
     let mut switch = secure(&["udp,actions=mod_tp_dst:7,mod_nw_dst:10.9.9.9,output:2"]);
     let mut fragment = udp(1, 4, 80);
