@@ -62,6 +62,50 @@ def test_secure_switches_flood_everywhere_but_where_the_loop_is_broken(tmp_path:
     assert "frames circle" not in done.stderr
 
 
+def test_ports_tell_what_the_spanning_tree_makes_of_them(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.node import OVSSwitch
+        net = Mininet(controller=None)
+        switches = [net.addSwitch(name, cls=OVSSwitch, failMode="standalone") for name in ("s1", "s2", "s3")]
+        for near, far in ((0, 1), (1, 2), (2, 0)):
+            net.addLink(switches[near], switches[far])
+        net.addLink(net.addHost("h1"), switches[0])
+        net.start()
+
+        def told(column):
+            ports = [f"s{switch}-eth{port}" for switch in (1, 2, 3) for port in (1, 2)]
+            return [subprocess.getoutput(f"ovs-vsctl get port {port} status:stp_{column}") for port in ports]
+
+        print(subprocess.getoutput("ovs-vsctl get port s1-eth1 status; ovs-vsctl get port s1-eth1 status:stp_state"))
+        for switch in switches:
+            subprocess.getoutput(f"ovs-vsctl set bridge {switch} stp_enable=true")
+        print(*told("state"))
+        print(*told("role"))
+        print(subprocess.getoutput("ovs-vsctl get port s1-eth3 status; ovs-vsctl get interface s1-eth3 status"))
+        net.configLinkStatus("s1", "s2", "down")
+        print(*told("state"))
+        subprocess.getoutput("ovs-vsctl set bridge s3 stp_enable=false rstp_enable=true")
+        print(subprocess.getoutput("ovs-vsctl get port s3-eth1 status; ovs-vsctl get port s3-eth2 rstp_status"))
+        net.stop()
+        """,
+    )
+    assert done.stdout.splitlines() == [
+        "{}",
+        'ovs-vsctl: no key "stp_state" in Port record "s1-eth1" column status',
+        "forwarding forwarding forwarding forwarding blocking forwarding",
+        "designated designated root designated alternate root",
+        '{stp_port_id="32771", stp_role=designated, stp_sec_in_state="0", stp_state=forwarding}',
+        "{}",
+        "disabled forwarding disabled forwarding forwarding forwarding",
+        "{}",
+        '{rstp_port_id="8002", rstp_port_role=Root, rstp_port_state=Forwarding}',
+    ], done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("protocol", ["OpenFlow10", "OpenFlow13"])
 def test_ports_stay_as_they_were_configured_when_the_network_grows(tmp_path: Path, protocol: str) -> None:
     done = run_script(

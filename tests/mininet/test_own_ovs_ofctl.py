@@ -153,6 +153,84 @@ queue-stats s1 1 5
 add-meter s1 meter=1,kbps,bands=type=drop,rate=1000
 dump-meters s1
 """
+_FRAME = "ffffffffffff00000000000108060001080006040001000000000001000000000a0000010000000000000a000002"
+PACKETS = f"""
+packet-out s1 in_port=controller,packet={_FRAME},actions=output:2
+packet-out s1 in_port=LOCAL,packet={_FRAME},actions=flood
+packet-out s1 packet={_FRAME},actions=output:2
+packet-out s1 in_port=s1-eth1,packet={_FRAME},actions=output:s1-eth2
+packet-out s1 in_port=1,packet={_FRAME}
+packet-out s1 1 output:2 {_FRAME}
+packet-out s1 none flood {_FRAME} {_FRAME}
+-O OpenFlow13 packet-out s1 s1-eth1 mod_dl_src:00:00:00:00:00:08,table {_FRAME}
+-O OpenFlow13 packet-out s1 in_port=1,packet={_FRAME},actions=set_field:00:00:00:00:00:09->eth_src,output:2
+queue-get-config s1
+queue-get-config s1 1
+queue-get-config s1 any
+queue-get-config s1 s1-eth2 7
+queue-get-config s1 77
+queue-get-config s1 LOCAL
+-O OpenFlow13 queue-get-config s1 2
+-O OpenFlow13 queue-get-config s1 77
+dump-ports s1 77
+dump-ports s1 2
+"""
+REFUSALS = f"""
+packet-out s1
+packet-out s1 in_port=1,actions=output:2
+packet-out s1 in_port=1,packet=12,actions=output:2
+packet-out s1 in_port=1,packet=zz,actions=output:2
+packet-out s1 in_port=foo,packet={_FRAME},actions=output:2
+packet-out s1 in_port=1,foo=3,packet={_FRAME},actions=output:2
+packet-out s1 in_port=1,packet={_FRAME},actions=foo:2
+packet-out s1 in_port=1 packet={_FRAME} actions=output:2
+packet-out s1 none output:2 xx
+packet-out s1 foo output:2 {_FRAME}
+packet-out s1 1 output:2
+queue-get-config s1 foo
+queue-get-config s1 1 2 3
+queue-stats s1 foo
+dump-ports s1 foo
+dump-ports-desc s1 foo
+mod-port s1 77 up
+mod-port s1 1 foo
+show s9
+foo s1
+--foo show s1
+show
+show s1 s2
+-O OpenFlow99 show s1
+dump-flows s1 foo
+dump-flows s1 foo=3
+dump-flows s1 in_port=x
+dump-flows s1 nw_dst=1.2.3
+add-flow s1
+add-flow s1 priority=1
+add-flow s1 foo=80,actions=1
+add-flow s1 foo,actions=1
+add-flow s1 actions=1,foo
+add-flow s1 actions=output:x
+add-flow s1 actions=enqueue:1
+add-flow s1 actions=set_field:1->foo
+add-flow s1 actions=load:1->foo
+add-flow s1 actions=set_queue:x
+add-flow s1 actions=mod_dl_src:zz
+add-flow s1 actions=mod_vlan_vid:5000
+add-flow s1 priority=70000,actions=1
+add-flow s1 idle_timeout=x,actions=1
+add-flow s1 hard_timeout=70000,actions=1
+add-flow s1 cookie=x,actions=1
+add-flow s1 dl_src=00:00,actions=1
+add-flow s1 ip,nw_dst=1.2.3,actions=1
+-O OpenFlow13 add-group s1 group_id=1,type=foo,bucket=output:1
+-O OpenFlow13 add-group s1 type=all,bucket=output:1
+-O OpenFlow13 add-group s1 group_id=1
+-O OpenFlow13 add-group s1 group_id=1,type=all,foo=3
+-O OpenFlow13 add-meter s1 meter=1,kbps
+-O OpenFlow13 add-meter s1 kbps,band=type=drop,rate=1
+-O OpenFlow13 add-meter s1 meter=1,kbps,band=type=foo,rate=1
+-O OpenFlow13 add-meter s1 meter=1,kbps,band=type=drop
+"""
 BOTH = """
 import json, subprocess, sys
 from pathlib import Path
@@ -204,8 +282,8 @@ def blanked(text: str) -> str:
 @beside_ovs_ofctl
 @pytest.mark.parametrize(
     ("lines", "options"),
-    [(FLOWS, ""), (GROUPS + METERS, "-O OpenFlow13 "), (SWITCH, "")],
-    ids=["flows", "13", "switch"],
+    [(FLOWS, ""), (GROUPS + METERS, "-O OpenFlow13 "), (SWITCH, ""), (PACKETS, "")],
+    ids=["flows", "13", "switch", "packets"],
 )
 def test_it_prints_what_open_vswitchs_prints_and_ends_with_its_status(tmp_path: Path, lines: str, options: str) -> None:
     for name, text in FILES.items():
@@ -220,6 +298,122 @@ def test_it_prints_what_open_vswitchs_prints_and_ends_with_its_status(tmp_path: 
         # Where it refuses, it says so in a line that begins as theirs do.
         assert (ours[2] == "") == (ours[0] == 0), line
         assert ours[0] == 0 or re.fullmatch(r"ovs-ofctl: .+\n", ours[2]), line
+
+
+@machine
+@beside_ovs_ofctl
+def test_it_refuses_in_the_words_of_open_vswitch(tmp_path: Path) -> None:
+    asked = REFUSALS.strip().splitlines()
+    (tmp_path / "lines.json").write_text(json.dumps(asked))
+    script = run_script(tmp_path, BOTH)
+    assert script.returncode == 0, script.stderr
+    done = json.loads((tmp_path / "done.json").read_text())
+    for line, theirs, ours in zip(asked, done[::2], done[1::2], strict=True):
+        # Before it they may have logged a warning.
+        said = theirs[2].strip().splitlines()[-1]
+        assert (line, ours[0], theirs[0]) == (line, 1, 1), ours[2]
+        assert (line, ours[2].replace("s2", "s1")[: len(said)]) == (line, said)
+
+
+@machine
+def test_queues_are_told_with_their_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_without_open_vswitch(tmp_path / "bin"))
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.link import TCIntf
+        from mininet.net import Mininet
+        from mininet.node import OVSSwitch
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSSwitch, controller=None, intf=TCIntf)
+        net["s1"].intf("s1-eth2").config(bw=10)
+        net.start()
+        subprocess.getoutput(
+            "ovs-vsctl -- set port s1-eth2 qos=@q -- --id=@q create qos type=linux-htb other-config:max-rate=10000000 "
+            "queues:1=@a -- --id=@a create queue other-config:max-rate=5000000 other-config:min-rate=1000000"
+        )
+        print(subprocess.getoutput("ovs-ofctl queue-get-config s1 2; ovs-ofctl -O OpenFlow13 queue-get-config s1 2"))
+        net.stop()
+        """,
+    )
+    # What Open vSwitch's own prints of the same switch.
+    assert done.stdout.splitlines() == [
+        "OFPT_QUEUE_GET_CONFIG_REPLY (xid=0x2): port=2",
+        "queue 0: min_rate:0.1%",
+        "queue 1: min_rate:10.0%",
+        "OFPT_QUEUE_GET_CONFIG_REPLY (OF1.3) (xid=0x2): port=2",
+        "queue 0: min_rate:0.1% max_rate:100.0%",
+        "queue 1: min_rate:10.0% max_rate:50.0%",
+    ], done.stdout + done.stderr
+
+
+@machine
+def test_frames_that_a_tool_has_sent_arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_without_open_vswitch(tmp_path / "bin"))
+    done = run_script(
+        tmp_path,
+        f"""
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.node import OVSSwitch
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(2), switch=OVSSwitch, controller=None)
+        net.start()
+        h2 = net["h2"]
+        subprocess.check_call("ovs-ofctl add-flow s1 in_port=LOCAL,actions=output:2", shell=True)
+
+        def received(line):
+            before = int(h2.cmd("cat /sys/class/net/h2-eth0/statistics/rx_packets"))
+            subprocess.check_call("ovs-ofctl packet-out s1 " + line, shell=True)
+            for _ in range(200):
+                after = int(h2.cmd("cat /sys/class/net/h2-eth0/statistics/rx_packets"))
+                if after > before:
+                    break
+            return after - before
+
+        print(received("'in_port=controller packet={_FRAME} actions=output:2'"))
+        print(received("none output:2 {_FRAME} {_FRAME}") > 0)
+        print(received("'in_port=local packet={_FRAME} actions=table'"))
+        net.stop()
+        """,
+    )
+    assert done.stdout.splitlines() == ["1", "True", "1"], done.stdout + done.stderr
+
+
+@machine
+def test_an_arp_responder_of_flows_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_without_open_vswitch(tmp_path / "bin"))
+    done = run_script(
+        tmp_path,
+        """
+        import subprocess
+        from mininet.net import Mininet
+        from mininet.node import OVSSwitch
+        from mininet.topo import SingleSwitchTopo
+        net = Mininet(topo=SingleSwitchTopo(1), switch=OVSSwitch, controller=None)
+        net.start()
+        nine = ("table=0,arp,arp_op=1,arp_tpa=10.0.0.9,actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],"
+                "mod_dl_src:00:00:00:00:00:09,load:0x2->NXM_OF_ARP_OP[],move:NXM_NX_ARP_SHA[]->NXM_NX_ARP_THA[],"
+                "load:0x000000000009->NXM_NX_ARP_SHA[],move:NXM_OF_ARP_SPA[]->NXM_OF_ARP_TPA[],"
+                "load:0x0a000009->NXM_OF_ARP_SPA[],in_port")
+        eight = ("arp,arp_op=1,arp_tpa=10.0.0.8,actions=move:eth_src->eth_dst,set_field:00:00:00:00:00:08->eth_src,"
+                 "set_field:2->arp_op,move:arp_sha[]->arp_tha[],set_field:00:00:00:00:00:08->arp_sha,"
+                 "move:arp_spa[]->arp_tpa[],set_field:10.0.0.8->arp_spa,in_port")
+        for flow in (nine, eight):
+            subprocess.check_call(["ovs-ofctl", "add-flow", "s1", flow])
+        h1 = net["h1"]
+        for last in (9, 8, 7):
+            h1.cmd(f"ping -c 1 -W 0.2 10.0.0.{last}")
+            print(h1.cmd(f"ip neigh show 10.0.0.{last}").strip().split()[3:5])
+        net.stop()
+        """,
+    )
+    assert done.stdout.splitlines() == [
+        "['lladdr', '00:00:00:00:00:09']",
+        "['lladdr', '00:00:00:00:00:08']",
+        "['INCOMPLETE']",
+    ], done.stdout + done.stderr
 
 
 @machine

@@ -520,6 +520,10 @@ class Fabric:
             return state is None or not state.up
         return intf.name in self._state.down
 
+    def tree_role(self, port: Intf | BarePort) -> str:
+        """Return what the spanning tree makes of a port: ``root``, ``designated``, ``alternate`` or ``disabled``."""
+        return "disabled" if self.is_down(port) else self._plan().tree_roles().get(id(port), "designated")
+
     def _plan(self) -> Plan:
         switches = {
             plan.name: replace(

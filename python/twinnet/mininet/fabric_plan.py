@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from twinnet.mininet.bare_ports import LOCAL_PORT, BarePort, OwnPort, VirtualPort
 from twinnet.mininet.shaping import Shaping
 from twinnet.mininet.switch_columns import POLICING_COLUMNS, vlans_of
+from twinnet.network.spanning_tree import tree_of
 from twinnet.ovsdb.qos_rows import Refused, policer
 
 if TYPE_CHECKING:
@@ -249,6 +250,20 @@ class Plan:
         """Return the links between switches of the fabric whose ends are interfaces: no frame passes them but in the
         fabric."""
         return [pair for pair in self._pairs() if not any(isinstance(intf, VirtualPort) for _, intf in pair)]
+
+    def tree_roles(self) -> dict[int, str]:
+        """Return what the spanning tree makes of ports at links between switches, by the identity of the interfaces:
+        ``root``, ``designated`` or, where the tree leaves the link out, ``alternate`` at the end that it reaches
+        later. Other ports are ``designated``."""
+        pairs = [pair for pair in self._pairs() if not any(intf.name in self.down for _, intf in pair)]
+        used, order = tree_of(self.switches, [(one.name, other.name) for (one, _), (other, _) in pairs])
+        found: dict[int, str] = {}
+        for place, pair in enumerate(pairs):
+            later = used.get(place) or max((plan.name for plan, _ in pair), key=order.index)
+            for plan, intf in pair:
+                towards_root = "root" if place in used else "alternate"
+                found[id(intf)] = towards_root if plan.name == later else "designated"
+        return found
 
     def _virtual(self) -> list[tuple[SwitchPlan, VirtualPort]]:
         """The ports that have no interface."""

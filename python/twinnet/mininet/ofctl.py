@@ -10,14 +10,17 @@ import re
 from dataclasses import dataclass
 
 from twinnet.control.targets import parse_listen
+from twinnet.errors import TwinnetError
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.ofctl_call import Call, Command
 from twinnet.mininet.ofctl_flows import FLOW_COMMANDS
 from twinnet.mininet.ofctl_groups import GROUP_COMMANDS
 from twinnet.mininet.ofctl_meters import METER_COMMANDS
+from twinnet.mininet.ofctl_packets import PACKET_COMMANDS
 from twinnet.mininet.ofctl_ports import PORT_COMMANDS
 from twinnet.mininet.ofctl_statistics import STATISTICS_COMMANDS
+from twinnet.mininet.ofctl_words import in_known_words
 from twinnet.ovsdb.qos_rows import Refused
 
 __all__ = ["OpenFlowTool"]
@@ -28,6 +31,7 @@ _COMMANDS: dict[str, Command] = {
     **GROUP_COMMANDS,
     **METER_COMMANDS,
     **STATISTICS_COMMANDS,
+    **PACKET_COMMANDS,
 }
 _USUAL_VERSION = "OpenFlow10"
 """Without ``-O`` the program of Open vSwitch allows the flow formats of this version only."""
@@ -55,21 +59,28 @@ class OpenFlowTool:
         """Do a command line and return what it prints; raises :class:`Refused`."""
         for option in options:
             if option not in _OPTIONS and not option.startswith(("-v", "--verbose")):
-                raise Refused(f"the option {option} is not there; there are {', '.join(_OPTIONS)}")
+                raise Refused(f"unrecognized option '{option}'")
         name, *given = words or [""]
+        if not name:
+            raise Refused("missing command name; use --help for help")
         if name not in _COMMANDS:
+            known = ", ".join(_COMMANDS)
             raise Refused(
-                f"{name or 'a line without a command'} is not there: our switches answer {', '.join(_COMMANDS)}; "
-                "install openvswitch-switch for all of ovs-ofctl"
+                f"unknown command '{name}'; use --help for help (our switches answer {known}; install "
+                "openvswitch-switch for all of ovs-ofctl)"
             )
         command = _COMMANDS[name]
-        if not command.least <= len(given) <= command.most:
-            bounds = f"{command.least} to {command.most}" if command.least < command.most else f"{command.least}"
-            raise Refused(f"'{name}' takes {bounds} arguments, the switch first, and {len(given)} were given")
+        if len(given) < command.least:
+            raise Refused(f"'{name}' command requires at least {command.least} arguments")
+        if len(given) > command.most:
+            raise Refused(f"'{name}' command takes at most {command.most} arguments")
         plan = self._plan(given[0])
         if plan is None:
-            raise Refused(f"no bridge named {given[0]}")
-        return command.do(Call(self.fabric, plan, given[1:], options, _allowed(options)))
+            raise Refused(f"{given[0]} is not a bridge or a socket")
+        try:
+            return command.do(Call(self.fabric, plan, given[1:], options, _allowed(options)))
+        except (Refused, TwinnetError) as refused:
+            raise Refused(in_known_words(str(refused), given)) from None
 
     def _plan(self, text: str) -> SwitchPlan | None:
         """The switch that is meant: by its name, by the socket of that name, or by the port at which it listens."""
@@ -88,5 +99,5 @@ def _allowed(options: dict[str, str]) -> list[str]:
     versions = [one for one in re.split(r"[,\s]+", given) if one]
     for version in versions:
         if version not in _VERSIONS:
-            raise Refused(f"there is no version {version}; there are {', '.join(_VERSIONS)}")
+            raise Refused(f'Unknown OpenFlow version: "{version}"')
     return versions

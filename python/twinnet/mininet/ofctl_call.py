@@ -114,6 +114,14 @@ class Call:
         name = self.plan.every_port()[number].name
         return name if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
 
+    def asked_port(self, word: str) -> int:
+        """Return the port that a word is, which need not be there."""
+        if word.upper() == "LOCAL":
+            return LOCAL_PORT
+        if not word.isdecimal():
+            raise Refused(f"{self.plan.name}: unknown port `{word}'")
+        return int(word)
+
     def told(self, text: str) -> str:
         """Return flows or groups with ports as they are told, and in the words of the version."""
         if self.version == OPENFLOW_10:

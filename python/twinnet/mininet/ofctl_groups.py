@@ -58,11 +58,12 @@ class _Group:
         given = _properties(head)
         for name in given:
             if name not in ("group_id", "type"):
-                raise Refused(f"a group has no {name}: write group_id=N,type=KIND,bucket=...")
+                raise Refused(f"unknown keyword {name} (write group_id=N,type=KIND,bucket=...)")
         if "group_id" not in given:
-            raise Refused("a group needs group_id=N")
+            raise Refused("must specify a group_id")
         if given.get("type") not in _KINDS:
-            raise Refused(f"a group needs a type: {', '.join(_KINDS)}, and {given.get('type')} was given")
+            said = f"invalid group type {given['type']}" if "type" in given else "must specify a type"
+            raise Refused(f"{said} ({', '.join(_KINDS)})")
         kind = _KINDS[given["type"]]
         written = b"".join(_bucket(one, kind) for one in buckets)
         return cls(number(given["group_id"], "group_id", _MOST), kind, written)

@@ -42,13 +42,13 @@ def _meter(text: str) -> bytes:
         elif name in _FLAGS and not value:
             flags |= _FLAGS[name]
         else:
-            raise Refused(f"a meter has no {name}: write meter=N, one of kbps and pktps, burst, stats, and bands=...")
+            raise Refused(f"unknown keyword {name}: write meter=N, one of kbps and pktps, burst, stats, and bands=...")
     if not meter:
-        raise Refused("a meter needs meter=N")
+        raise Refused("must specify 'meter' (write meter=N)")
     if not flags & (_FLAGS["kbps"] | _FLAGS["pktps"]):
         raise Refused("a meter needs a unit: write kbps or pktps")
     if not rest:
-        raise Refused("a meter needs bands, such as bands=type=drop,rate=1000")
+        raise Refused("must specify bands (such as bands=type=drop,rate=1000)")
     return struct.pack("!HI", flags, meter) + b"".join(_band(one, flags) for one in _bands(rest[0]))
 
 
@@ -64,16 +64,16 @@ def _bands(text: str) -> list[dict[str, str]]:
             raise Refused(f"a band has no {name}: write type, rate, burst_size, and prec_level for dscp_remark")
         bands[-1][name] = value
     if not bands:
-        raise Refused("a meter needs bands, such as bands=type=drop,rate=1000")
+        raise Refused("must specify bands (such as bands=type=drop,rate=1000)")
     return bands
 
 
 def _band(given: dict[str, str], flags: int) -> bytes:
     kind = _BANDS.get(given["type"])
     if kind is None:
-        raise Refused(f"there is no band of type {given['type']}; there are {', '.join(_BANDS)}")
+        raise Refused(f"field type unknown value {given['type']} ({', '.join(_BANDS)})")
     if "rate" not in given:
-        raise Refused("a band needs a rate")
+        raise Refused("band must have 'rate'")
     if ("burst_size" in given) != bool(flags & _FLAGS["burst"]):
         raise Refused("a band has a burst_size where the meter has the word burst, and only there")
     if "prec_level" in given and given["type"] != "dscp_remark":

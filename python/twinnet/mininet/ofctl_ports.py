@@ -97,7 +97,8 @@ def _show(call: Call) -> str:
 def _describe_ports(call: Call) -> str:
     with call.said_connection() as connection:
         ports = connection.statistics(_PORT_DESCRIPTIONS)
-    wanted = call.words[0] if call.words else None
+    # Before version 1.5 the question names no port; a switch of Open vSwitch answers with all of them.
+    wanted = told_port(call.asked_port(call.words[0])) if call.words and call.words[0].upper() != "ANY" else None
     return f"{call.head('PORT_DESC')}\n" + "".join(_descriptions(call, ports, wanted))
 
 
@@ -144,9 +145,11 @@ def _modify_port(call: Call) -> str:
 
 def _dump_ports(call: Call) -> str:
     wire = _WIRES[call.version]
+    wanted = call.words[0] if call.words and call.words[0].upper() not in ("ANY", "ALL", "NONE") else None
+    number = None if wanted is None else call.asked_port(wanted)
     with call.said_connection() as connection:
         rows = list(wire.counters.iter_unpack(connection.statistics(_PORT_STATISTICS, wire.everything)))
-    rows = [row for row in rows if call.words in ([], [str(row[0])], [told_port(row[0])])]
+    rows = [row for row in rows if number is None or told_port(row[0]) == told_port(number)]
     return f"{call.head('PORT')} {len(rows)} ports\n" + "".join(_counted(call, *row) for row in rows)
 
 

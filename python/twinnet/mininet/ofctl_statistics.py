@@ -28,6 +28,8 @@ _TITLES = {
 """Of the description, with their lengths (OpenFlow 1.3, section 7.3.5.1)."""
 _MATCHES_OF_10 = "in_port eth_{src,dst,type} vlan_{vid,pcp} ip_{src,dst} nw_{proto,tos} tcp_{src,dst}"
 _ALL_PORTS_10, _ANY_PORT_13, _ALL_QUEUES = 0xFFFC, 0xFFFF_FFFF, 0xFFFF_FFFF
+_RATE_PROPERTIES = {1: "min_rate", 2: "max_rate"}
+_WHOLE_RATE = 1000
 _PINGS, _MOST_BYTES = 10, 65_527
 
 
@@ -81,8 +83,8 @@ def _blocks(rows: Iterable[tuple[Any, ...]], described: Callable[[tuple[Any, ...
 
 def _queues(call: Call) -> str:
     port, queue = ("ALL" if text.upper() == "ALL" else text for text in [*call.words, "ALL", "ALL"][:2])
-    if port != "ALL" and not port.isdecimal():
-        raise Refused(f"{call.plan.name} has no port {port}")
+    if port != "ALL":
+        port = str(call.asked_port(port))
     wanted = _ALL_QUEUES if queue == "ALL" else number(queue, "a queue")
     if call.version == OPENFLOW_10:
         asked = struct.pack("!H2xI", _ALL_PORTS_10 if port == "ALL" else number(port, "a port", 0xFFFF), wanted)
@@ -138,10 +140,53 @@ def _probe(call: Call) -> str:
     return ""
 
 
+def _queue_configurations(call: Call) -> str:
+    words = [one.upper() for one in call.words]
+    is_10 = call.version == OPENFLOW_10
+    if not words or words[0] == "ANY":
+        # Version 1.0 has no word for all ports: they are asked one by one.
+        asked = sorted(call.plan.ports) if is_10 else [_ANY_PORT_13]
+    else:
+        asked = [call.asked_port(call.words[0])]
+    said = ""
+    with call.said_connection() as connection:
+        for port in asked:
+            shown = "ANY" if port == _ANY_PORT_13 else call.port(port)
+            try:
+                told = connection.ask(*_queue_question(is_10, port))
+            except SwitchRefused as refused:
+                question = call.title("OFPT_QUEUE_GET_CONFIG_REQUEST")
+                return f"{call.title('OFPT_ERROR')} {refused.code}\n{question} port={shown}\n"
+            said += f"{call.title('OFPT_QUEUE_GET_CONFIG_REPLY')} port={shown}\n"
+            rows = sorted(_configured(is_10, told[8:]))
+            said += "".join(f"queue {queue}:{rates}\n" for queue, rates in rows)
+    return said
+
+
+def _queue_question(is_10: bool, port: int) -> tuple[int, bytes]:
+    return (20, struct.pack("!H2x", port & 0xFFFF)) if is_10 else (22, struct.pack("!I4x", port))
+
+
+def _configured(is_10: bool, told: bytes) -> Iterator[tuple[int, str]]:
+    """The number of each queue, and its rates in tenths of per cent (OpenFlow 1.0.0, 5.2.2; 1.3, 7.2.2)."""
+    form = struct.Struct("!IH2x" if is_10 else "!I4xH6x")
+    while told:
+        queue, length = form.unpack_from(told)
+        rates, properties = "", told[form.size : length]
+        while properties:
+            kind, size, rate = struct.unpack_from("!HH4xH", properties)
+            if kind in _RATE_PROPERTIES and rate <= _WHOLE_RATE:
+                rates += f" {_RATE_PROPERTIES[kind]}:{rate // 10}.{rate % 10}%"
+            properties = properties[size:]
+        yield queue, rates
+        told = told[length:]
+
+
 STATISTICS_COMMANDS = {
     "dump-desc": Command(_describe, 1),
     "dump-tables": Command(_tables, 1),
     "queue-stats": Command(_queues, 3),
+    "queue-get-config": Command(_queue_configurations, 3),
     "get-frags": Command(_fragments, 1),
     "set-frags": Command(_set_fragments, 2, 2),
     "ping": Command(_ping, 2),

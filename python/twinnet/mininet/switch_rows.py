@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinnet.mininet.bare_ports import VIRTUAL_KINDS, OwnPort, VirtualPort
+from twinnet.mininet.bare_ports import LOCAL_PORT, VIRTUAL_KINDS, OwnPort, VirtualPort
 from twinnet.mininet.fabric import Fabric
 from twinnet.mininet.fabric_plan import SwitchPlan
 from twinnet.mininet.listed_rows import every_column, full_row
@@ -19,6 +19,8 @@ __all__ = ["SwitchRows"]
 
 _ROOT = "."
 """The only row of the table Open_vSwitch."""
+_FIRST_OF_TREE = 0x8000
+"""Numbers of ports in a spanning tree begin so (IEEE 802.1D-2004, 9.2.7)."""
 _LEAST_OF_IDENTIFIER = 4
 """An identifier may be cut short to so many digits."""
 
@@ -120,7 +122,8 @@ class SwitchRows:
             "Open_vSwitch": self._root_row,
             "Bridge": lambda name: self._bridge_row(self._bridge(name)),
             "Port": self._port_row,
-            "Interface": self._port_row,
+            # The tree is told at the port.
+            "Interface": lambda name: {**self._port_row(name), "status": {}},
             "Controller": lambda one: {"_uuid": one, **self._controller_row(one)},
         }
         if table not in rows:
@@ -170,6 +173,8 @@ class SwitchRows:
             row |= {"admin_state": state, "link_state": state}
         if address := getattr(port, "mac", None):
             row["mac_in_use"] = f'"{address}"'
+        if plan.spanning_tree:
+            row |= _tree_columns(plan.spanning_tree, self.fabric.tree_role(port), number)
         held = plan.vlans.get(name, {})
         row |= {"tag": held.get("tag", "[]"), "trunks": f"[{', '.join(members(held.get('trunks', '')))}]"}
         return {**row, "vlan_mode": held.get("vlan_mode", "[]"), "statistics": self._statistics(plan, number)}
@@ -191,3 +196,18 @@ class SwitchRows:
                 connected = self.fabric.is_connected(plan.name)
                 return {"target": f'"{rows[record]}"', "is_connected": str(connected).lower()}
         raise Refused(f'no row "{record}" in table Controller')
+
+
+def _tree_columns(settings: Sequence[str], role: str, number: int) -> dict[str, dict[str, str]]:
+    """The columns of a port that tell what the spanning tree makes of it: it is there at once, and learns nothing
+    before."""
+    columns: dict[str, dict[str, str]] = {}
+    carries, place = role in ("root", "designated"), _FIRST_OF_TREE + number
+    if number != LOCAL_PORT and "stp_enable" in settings:
+        state = "forwarding" if carries else "disabled" if role == "disabled" else "blocking"
+        columns["status"] = {"stp_port_id": str(place), "stp_role": role, "stp_sec_in_state": "0", "stp_state": state}
+    if number != LOCAL_PORT and "rstp_enable" in settings:
+        state = "Forwarding" if carries else "Discarding"
+        told = {"rstp_port_id": f"{place:04x}", "rstp_port_role": role.title(), "rstp_port_state": state}
+        columns["rstp_status"] = told
+    return columns

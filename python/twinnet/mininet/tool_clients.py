@@ -54,7 +54,7 @@ for my $run (@runs) {
         # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
         $out = $last eq "list-br" ? $before . $out : length $before > length $out ? $before : $out;
         $before = $out;
-    } elsif ($status >= 0 and $err !~ /no (?:bridge|port) named|no row "/) {
+    } elsif ($status >= 0 and $err !~ /no (?:bridge|port) named|no row "|is not a bridge or a socket/) {
         last;
     }
 }
@@ -90,6 +90,7 @@ if program == "ovs-ofctl" and sys.stdout.isatty():
     words.insert(0, "--names")
 status, out, err = -1 if program == "tc" else 1, b"", f"{program}: no script in this machine has a switch\\n".encode()
 folder, before = os.environ.get("OVS_RUNDIR", ""), b""
+elsewhere = (b"no bridge named", b"no port named", b'no row "', b"is not a bridge or a socket")
 runs = os.listdir(folder) if os.path.isdir(folder) else []
 for run in sorted(name for name in runs if name.endswith(".vsctl")):
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -111,7 +112,7 @@ for run in sorted(name for name in runs if name.endswith(".vsctl")):
         # Several processes may have switches; the answer is that of the one with most of them, and the names of all.
         out = before + out if sys.argv[-1] == "list-br" else max(before, out, key=len)
         before = out
-    elif status >= 0 and not any(said in err for said in (b"no bridge named", b"no port named", b'no row "')):
+    elif status >= 0 and not any(said in err for said in elsewhere):
         break
 if status == -1:
     here = os.path.dirname(os.path.abspath(sys.argv[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from twinnet.network.nodes import Link, Switch
@@ -10,7 +11,7 @@ from twinnet.network.nodes import Link, Switch
 if TYPE_CHECKING:
     from twinnet.network.network import Network
 
-__all__ = ["unused_links"]
+__all__ = ["tree_of", "unused_links"]
 
 
 def unused_links(network: Network) -> list[Link]:
@@ -20,26 +21,33 @@ def unused_links(network: Network) -> list[Link]:
     if network.controller_choice is not None:
         return []
     between = [link for link in network.links if link.up and link.a.node in switches and link.b.node in switches]
-    adjacent: dict[str, list[tuple[Link, str]]] = {name: [] for name in switches}
-    for link in between:
-        adjacent[link.a.node].append((link, link.b.node))
-        adjacent[link.b.node].append((link, link.a.node))
-    reached: set[str] = set()
-    used: set[int] = set()
-    for root in switches:
-        frontier = deque([root] if root not in reached else [])
-        reached.add(root)
-        while frontier:
-            for link, peer in adjacent[frontier.popleft()]:
-                if peer not in reached:
-                    reached.add(peer)
-                    used.add(link.index)
-                    frontier.append(peer)
+    used, _ = tree_of(switches, [(link.a.node, link.b.node) for link in between])
     return [
         link
-        for link in between
-        if link.index not in used and _learns(switches[link.a.node]) and _learns(switches[link.b.node])
+        for place, link in enumerate(between)
+        if place not in used and _learns(switches[link.a.node]) and _learns(switches[link.b.node])
     ]
+
+
+def tree_of(switches: Iterable[str], links: Sequence[tuple[str, str]]) -> tuple[dict[int, str], list[str]]:
+    """Return the places of those of `links` that are in the breadth-first tree from the first of `switches`, earlier
+    links first, each with the switch that it reaches; and the switches in the order in which they are reached."""
+    adjacent: dict[str, list[tuple[int, str]]] = {name: [] for name in switches}
+    for place, (one, other) in enumerate(links):
+        adjacent[one].append((place, other))
+        adjacent[other].append((place, one))
+    used: dict[int, str] = {}
+    reached: dict[str, None] = {}
+    for root in adjacent:
+        frontier = deque([root] if root not in reached else [])
+        reached[root] = None
+        while frontier:
+            for place, peer in adjacent[frontier.popleft()]:
+                if peer not in reached:
+                    reached[peer] = None
+                    used[place] = peer
+                    frontier.append(peer)
+    return used, list(reached)
 
 
 def _learns(switch: Switch) -> bool:

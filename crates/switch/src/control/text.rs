@@ -75,8 +75,14 @@ pub fn packet_out(in_port: u32, actions: &str, buffer_id: u32, data: Vec<u8>) ->
 
 /// The actions of a frame that is sent.
 pub(super) fn packet_out_actions(actions: &str) -> Result<Vec<Action>, FlowSyntaxError> {
-    if actions.trim().eq_ignore_ascii_case("table") {
-        return Ok(vec![Action::Table]);
+    let (before, last) = match actions.rsplit_once(',') {
+        Some((before, last)) => (Some(before), last),
+        None => (None, actions),
+    };
+    if last.trim().eq_ignore_ascii_case("table") {
+        let mut first = before.map_or(Ok(Vec::new()), packet_out_actions)?;
+        first.push(Action::Table);
+        return Ok(first);
     }
     parse::actions(actions).map_err(|error| FlowSyntaxError {
         problem: error
@@ -118,6 +124,9 @@ mod tests {
     fn actions_of_a_sent_frame_are_actions_only() {
         assert_eq!(packet_out(1, "output:2,flood", NO_BUFFER, vec![0; 60]).unwrap().actions.len(), 2);
         assert_eq!(packet_out(1, "table", NO_BUFFER, vec![0; 60]).unwrap().actions.len(), 1);
+        let changed = packet_out(1, "mod_dl_src:00:00:00:00:00:08, TABLE", NO_BUFFER, vec![0; 60]).unwrap();
+        assert_eq!(changed.actions.len(), 2);
+        assert!(packet_out(1, "table,output:2", NO_BUFFER, Vec::new()).is_err());
         let refusal = packet_out(1, "goto_table:2", NO_BUFFER, Vec::new()).unwrap_err();
         assert!(refusal.to_string().contains("belongs to flows"), "{refusal}");
     }

@@ -61,7 +61,8 @@ impl Context<'_> {
             }
             RequestBody::Port(request) => {
                 let any = from_narrow(v10::port_number::NONE);
-                let ports = self.ports(from_narrow(request.port_no), any)?;
+                // No error is named for a port that is not there: as with Open vSwitch, the list is empty.
+                let ports = self.ports(from_narrow(request.port_no), any).unwrap_or_default();
                 let rows = ports.into_iter().map(|port| self.port_stats_v10(port)).collect();
                 send_list(connection, xid, rows, ReplyBody::Port);
                 return Ok(());
