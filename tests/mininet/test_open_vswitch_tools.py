@@ -478,8 +478,43 @@ def test_words_may_be_cut_short_as_for_open_vswitch(database: SwitchDatabase, li
 
 
 @pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("int ofport>1", "s1-eth2"),
+        ("int ofport<=1", "s1-eth1"),
+        ("int ofport!=1", "s1-eth2"),
+        ("int ofport{=}1", "s1-eth1"),
+        ("int name>s1-eth1", "s1-eth2"),
+        ("port tag>3", "s1-eth1"),
+        ("port tag=[]", "s1-eth2"),
+        ("port tag=5 name=s1-eth1", "s1-eth1"),
+        ("port tr{>=}5", "s1-eth2"),
+        ("port trunks{<=}5", "s1-eth1"),
+        ("port trunks{<}[5,7,9]", "s1-eth1 s1-eth2"),
+        ("port trunks=5", ""),
+        ("port trunks=[7,5]", "s1-eth2"),
+        ("port trunks!=[]", "s1-eth2"),
+        ("br external_ids:a=b", "s1"),
+        ("br external_ids:x!=b", ""),
+        ("br external_ids=a=b", ""),
+        ("br external-ids{>=}a=b", "s1"),
+        ("br external_ids:c>3", "s1"),
+        ("br stp_enable=false", "s1"),
+    ],
+)
+def test_rows_are_found_by_the_conditions_of_open_vswitch(database: SwitchDatabase, condition: str, names: str) -> None:
+    database.run(["set", "br", "s1", "external_ids:a=b", "external_ids:c=5"])
+    database.run(["set", "port", "s1-eth1", "tag=5", "--", "set", "port", "s1-eth2", "trunks=5,7"])
+    assert database.run(["--bare", "--columns=name", "find", *condition.split()]).split() == names.split()
+
+
+@pytest.mark.parametrize(
     ("line", "refusal"),
     [
+        ("find int ofport=x", '"x" is not a valid integer or range'),
+        ("find int ofport", 'ofport: argument does not end in "=", "!=", "<", ">", "<="'),
+        ("find int foo=0", 'Interface does not contain a column whose name matches "foo"'),
+        ("wait-until int s1-eth1 ofport=7", "ofport=7 is not so, and would not be later"),
         ("list i", '"i" matches multiple table names: IPFIX, Interface'),
         ("list c", '"c" matches multiple table names: CT_Timeout_Policy, CT_Zone, Controller'),
         ("list iface", 'unknown table "iface"'),

@@ -174,6 +174,8 @@ queue-get-config s1 LOCAL
 -O OpenFlow13 queue-get-config s1 77
 dump-ports s1 77
 dump-ports s1 2
+dump-ports-desc s1
+--names dump-ports-desc s1 s1-eth1
 """
 REFUSALS = f"""
 packet-out s1

@@ -89,7 +89,7 @@ def _show(call: Call) -> str:
     said = f"{call.title('OFPT_FEATURES_REPLY')} dpid:{dpid:016x}\nn_tables:{tables}, n_buffers:{buffers}\n"
     said += f"capabilities: {_names(capabilities, _WIRES[call.version].capabilities)}\n"
     said += f"actions: {_names(actions, _ACTIONS_OF_10)}\n" if is_10 else f"{call.head('PORT_DESC', 3)}\n"
-    said += "".join(_descriptions(call, ports, None))
+    said += "".join(_descriptions(call, ports))
     end = f"frags={FRAGMENTS[fragments & 3]} miss_send_len={length}"
     return f"{said}{call.title('OFPT_GET_CONFIG_REPLY', 4 if is_10 else 5)} {end}\n"
 
@@ -97,16 +97,15 @@ def _show(call: Call) -> str:
 def _describe_ports(call: Call) -> str:
     with call.said_connection() as connection:
         ports = connection.statistics(_PORT_DESCRIPTIONS)
-    # Before version 1.5 the question names no port; a switch of Open vSwitch answers with all of them.
-    wanted = told_port(call.asked_port(call.words[0])) if call.words and call.words[0].upper() != "ANY" else None
-    return f"{call.head('PORT_DESC')}\n" + "".join(_descriptions(call, ports, wanted))
+    if call.words and call.words[0].upper() != "ANY":
+        # The port is looked at, and before version 1.5 all are told.
+        call.asked_port(call.words[0])
+    return f"{call.head('PORT_DESC')}\n" + "".join(_descriptions(call, ports))
 
 
-def _descriptions(call: Call, told: bytes, wanted: str | None) -> Iterator[str]:
+def _descriptions(call: Call, told: bytes) -> Iterator[str]:
     wire = _WIRES[call.version]
     for number, address, name, config, state, *rest in wire.port.iter_unpack(told):
-        if wanted not in (None, str(number), told_port(number)):
-            continue
         shown = name.partition(b"\0")[0].decode(errors="replace")
         features = rest[:4]
         now, most = (kbps // 1000 for kbps in rest[4:]) if rest[4:] else (_fastest(features[0]), _fastest(features[2]))

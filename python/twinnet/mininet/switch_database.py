@@ -24,6 +24,7 @@ from twinnet.mininet.column_checks import boolean, check_columns
 from twinnet.mininet.fabric import is_there
 from twinnet.mininet.fabric_plan import PROTOCOLS, SwitchPlan
 from twinnet.mininet.listed_rows import Form, listed
+from twinnet.mininet.row_conditions import met
 from twinnet.mininet.switch_columns import (
     INTERNAL,
     KEPT_COLUMNS,
@@ -594,19 +595,8 @@ class SwitchDatabase(SwitchRows):
         return self._text(words[0], self._listed(words[0], words[1:]), options)
 
     def _do_find(self, words: list[str], options: list[str]) -> str:
-        table = words[0]
-        bare = Form(data="bare")
-        rows = self._listed(table, [])
-        for condition in words[1:]:
-            found = re.fullmatch(r"(\w+)(:[^=!]*)?(!?=)(.*)", condition)
-            if found is None:
-                raise Refused(f"{condition}: find compares by column=value and column!=value here")
-            column, key, same = found[1], found[2], found[3] == "="
-            wanted = " ".join(members(found[4]))
-            if key is None:
-                rows = [row for row in rows if (bare.cell(table, column, row[column]) == wanted) == same]
-            else:
-                rows = [row for row in rows if (str(row[column].get(key[1:], None)) == wanted) == same]
+        table, *conditions = words
+        rows = [row for row in self._listed(table, []) if all(met(table, row, one) for one in conditions)]
         return self._text(table, rows, options)
 
     def _text(self, table: str, rows: list[dict[str, Any]], options: list[str]) -> str:
@@ -638,8 +628,7 @@ class SwitchDatabase(SwitchRows):
         table, record, *conditions = words
         row = self._row(table, record)
         for condition in conditions:
-            column, _, wanted = condition.partition("=")
-            if " ".join(members(self._value(table, record, row, column, True))) != " ".join(members(wanted)):
+            if not met(table, row, condition):
                 raise Refused(f"{condition} is not so, and would not be later")
 
 

@@ -590,6 +590,28 @@ fn a_controller_of_version_1_0_gets_what_misses_and_its_emergencies_are_refused(
     assert_eq!(error.kind, v10::ErrorKind::FlowModFailed(v10::FlowModFailed::AllTablesFull));
 }
 
+/// What a switch of version 1.0 answers to a question about its state.
+fn told_in_1_0(bench: &mut Bench, body: v10::RequestBody) -> v10::ReplyBody {
+    let mut bytes = Vec::new();
+    v10::Message::StatsRequest(v10::Statistics { more: false, body }).encode(1, &mut bytes).unwrap();
+    bench.raw(1, &bytes);
+    let (_, bytes, _) = bench.agent.take_output(Time::ZERO).remove(0);
+    let v10::Message::StatsReply(reply) = v10::Message::decode(&bytes).unwrap().1 else { panic!("{bytes:?}") };
+    reply.body
+}
+
+#[test]
+fn ports_are_described_in_version_1_0_as_open_vswitch_does() {
+    let mut bench = Bench::new(1);
+    let v10::ReplyBody::PortDescription(ports) = told_in_1_0(&mut bench, v10::RequestBody::PortDescription) else {
+        panic!("another answer");
+    };
+    assert_eq!(ports.iter().map(|port| port.port_no).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let missing = v10::statistics::PortStatsRequest { port_no: 77 };
+    let told = told_in_1_0(&mut bench, v10::RequestBody::Port(missing));
+    assert!(matches!(&told, v10::ReplyBody::Port(rows) if rows.is_empty()), "{told:?}");
+}
+
 #[test]
 fn a_silent_controller_is_probed_and_then_given_up() {
     let mut bench = Bench::new(4);
