@@ -199,7 +199,8 @@ class SwitchDatabase(SwitchRows):
 
     def _drop_unused(self) -> None:
         """Have rows go that only a reference keeps."""
-        self.kept = {key: row for key, row in self.kept.items() if row and key[1] in self._records(key[0])}
+        for key in [one for one, row in self.kept.items() if not row or one[1] not in self._records(one[0])]:
+            del self.kept[key]
         used = {row.get(column) for row in self.kept.values() for column in SAMPLING_TABLES}
         gone = [key for key, row in self.rows.items() if row["table"] in SAMPLING_TABLES and key not in used]
         for key in gone:
@@ -585,10 +586,11 @@ class SwitchDatabase(SwitchRows):
             return
         if "--all" in options:
             gone = {key for key, row in self.rows.items() if row["table"] == table}
-        self.rows = {key: row for key, row in self.rows.items() if key not in gone}
+        for key in gone & self.rows.keys():
+            del self.rows[key]
         if table == "mirror":
-            held = self.bridge_mirrors.items()
-            self.bridge_mirrors = {bridge: [one for one in rows if one not in gone] for bridge, rows in held}
+            for rows in self.bridge_mirrors.values():
+                rows[:] = [one for one in rows if one not in gone]
             self._apply_mirrors()
 
     def _do_list(self, words: list[str], options: list[str]) -> str:
